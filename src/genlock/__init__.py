@@ -1,0 +1,1 @@
+"""Genlock loads AR/VR recordings for training."""

@@ -1,0 +1,1 @@
+"""One file per modality: units in, rows out."""

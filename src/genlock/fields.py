@@ -1,0 +1,268 @@
+"""What a user asks of a stream: `Video`, `Depth`, `Audio`, `Sensor`, `Pose`, `Labels`.
+
+A field names a stream, the grid it is sampled at, how rows are chosen or blended for each grid
+time, and the form of the values. The grid is one of
+
+    rate=r          start + round(k * 10**9 / r) for every k with k * 10**9 / r < duration
+    at="other"      the times of the rows that another field used
+    offsets=[…]     seconds from the window's start
+    none of them    every native row in the window: `batch.lengths` says how many
+
+Fields are immutable and checked when made: a contradiction raises FieldError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from genlock.errors import FieldError
+from genlock.interfaces import FrameFormat
+from genlock.stream import Modality
+from genlock.timeline import Seconds, exact
+
+Method = Literal["nearest", "previous", "next", "linear", "slerp"]
+Crop = tuple[int, int, int, int]
+
+NEAREST_TOLERANCE = Fraction(3, 4)
+"""Default tolerance of `nearest`, `previous` and `next`, in median periods of the stream."""
+MAX_GAP = 3
+"""Default `max_gap` of interpolation, in median periods of the stream."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """Base of all fields: which stream it reads."""
+
+    stream: str
+
+    modalities: ClassVar[tuple[Modality, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.stream, str) or not self.stream:
+            raise FieldError(f"a field's first argument is a stream's name, not {self.stream!r}")
+
+    def fingerprint(self) -> str:
+        """A text that two fields share exactly if they ask for the same."""
+        options = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in options)})"
+
+    def _fail(self, problem: str) -> FieldError:
+        return FieldError(f"{type(self).__name__}({self.stream!r}): {problem}", stream=self.stream)
+
+
+@dataclass(frozen=True)
+class GridField(Field):
+    """A field that is sampled at grid times, row by row."""
+
+    rate: Seconds | None = None
+    at: str | None = None
+    offsets: Sequence[Seconds] | None = None
+    method: Method = "nearest"
+    tolerance: Seconds | None = None
+    max_gap: Seconds | None = None
+
+    methods: ClassVar[tuple[Method, ...]] = get_args(Method)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = [name for name in ("rate", "at", "offsets") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise self._fail(f"{' and '.join(given)} are alternatives: keep one")
+        if self.method not in self.methods:
+            raise self._fail(f"method {self.method!r} is not one of {', '.join(self.methods)}")
+        if self.rate is not None and exact(self.rate) <= 0:
+            raise self._fail(f"rate must be positive, not {self.rate}")
+        for name in ("tolerance", "max_gap"):
+            value = getattr(self, name)
+            if value is not None and exact(value) < 0:
+                raise self._fail(f"{name} is a number of seconds, not {value}")
+        if self.offsets is not None:
+            object.__setattr__(self, "offsets", tuple(self.offsets))
+
+    @property
+    def native(self) -> bool:
+        """Whether the grid is the stream's own rows, so that windows differ in length."""
+        return self.rate is None and self.at is None and self.offsets is None
+
+
+@dataclass(frozen=True)
+class PictureField(GridField):
+    """What `Video` and `Depth` share: size and crop.
+
+    size: (height, width) in pixels, or None for the stream's own. crop: (top, left, height,
+    width) in upright pixels of the stream, taken before resizing.
+    """
+
+    size: tuple[int, int] | None = None
+    crop: Crop | None = None
+
+    methods: ClassVar[tuple[Method, ...]] = ("nearest", "previous", "next")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, length in (("size", 2), ("crop", 4)):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            value = tuple(int(v) for v in value)
+            if len(value) != length or min(value[-2:]) < 1 or min(value) < 0:
+                raise self._fail(f"{name} must be {length} positive integers, not {value}")
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Video(PictureField):
+    """Frames of a video or image stream: [T, C, H, W], upright, scaled while converting.
+
+    layout: "TCHW" or "THWC". dtype: "uint8"; "uint16" (rgb scaled to 16 bits, gray as stored);
+    "float32" (0 to 1). color: "rgb", "gray" (luma), "rgba". Other arguments: see `GridField`.
+    """
+
+    layout: Literal["TCHW", "THWC"] = "TCHW"
+    dtype: Literal["uint8", "uint16", "float32"] = "uint8"
+    color: Literal["rgb", "gray", "rgba"] = "rgb"
+
+    modalities: ClassVar[tuple[Modality, ...]] = ("video",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, allowed in (
+            ("layout", ("TCHW", "THWC")),
+            ("dtype", ("uint8", "uint16", "float32")),
+            ("color", ("rgb", "gray", "rgba")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise self._fail(f"{name} {getattr(self, name)!r} is not one of {allowed}")
+
+    @property
+    def format(self) -> FrameFormat:
+        """The form of one frame."""
+        return FrameFormat(self.size, self.crop, self.color, self.dtype, self.layout[1:])
+
+
+@dataclass(frozen=True)
+class Depth(PictureField):
+    """Depth maps: float32 [T, H, W] metres, 0 where a pixel is invalid; never blended.
+
+    Resizing takes the nearest pixel. Other arguments: see `GridField`.
+    """
+
+    modalities: ClassVar[tuple[Modality, ...]] = ("depth", "video")
+
+    @property
+    def format(self) -> FrameFormat:
+        """The form of one frame."""
+        return FrameFormat(self.size, self.crop, "gray", "float32")
+
+
+@dataclass(frozen=True)
+class Audio(Field):
+    """Sound: float32 [C, N], the N samples of the window at `rate` (default the stream's own).
+
+    rate: Hz, a whole number. channels: 1 mixes all channels to their mean; n keeps the stream's n
+    channels and raises if it has another number, except that mono is repeated; None keeps them.
+    """
+
+    rate: int | None = None
+    channels: int | None = None
+
+    modalities: ClassVar[tuple[Modality, ...]] = ("audio",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("rate", "channels"):
+            value = getattr(self, name)
+            if value is not None and (value != int(value) or value < 1):
+                raise self._fail(f"{name} must be a positive whole number, not {value}")
+
+
+DTypeName = Literal["float32", "float64", "int64", "int32", "uint8", "bool"]
+
+
+@dataclass(frozen=True)
+class Sensor(GridField):
+    """Columns of a table: [T, D], linearly interpolated by default.
+
+    columns: which, in which order (default all). dtype: of the result; integers are never blended,
+    so they need method "nearest", "previous" or "next".
+    """
+
+    method: Method = "linear"
+    columns: Sequence[str] | None = None
+    dtype: DTypeName = "float32"
+
+    methods: ClassVar[tuple[Method, ...]] = ("nearest", "previous", "next", "linear")
+    modalities: ClassVar[tuple[Modality, ...]] = ("sensor", "pose")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.columns, str):
+            object.__setattr__(self, "columns", (self.columns,))
+        elif self.columns is not None:
+            object.__setattr__(self, "columns", tuple(self.columns))
+        if self.dtype not in get_args(DTypeName):
+            raise self._fail(f"dtype {self.dtype!r} is not one of {get_args(DTypeName)}")
+        if self.method == "linear" and not np.issubdtype(np.dtype(self.dtype), np.floating):
+            raise self._fail(f"{self.dtype} values cannot be interpolated: use method='nearest'")
+
+
+@dataclass(frozen=True)
+class Pose(GridField):
+    """Rigid poses: [T, 7] as tx ty tz qx qy qz qw; translation linear, rotation shortest-arc slerp.
+
+    relative_to: None gives poses as stored (T_parent_child); "first" relative to the first valid
+    pose of the window (inverse(first) * pose); "previous" relative to the valid pose before
+    (identity for the first). dtype: "float32" or "float64". Quaternions have norm 1.
+    """
+
+    method: Method = "slerp"
+    relative_to: Literal["first", "previous"] | None = None
+    dtype: Literal["float32", "float64"] = "float32"
+
+    methods: ClassVar[tuple[Method, ...]] = ("nearest", "previous", "next", "slerp")
+    modalities: ClassVar[tuple[Modality, ...]] = ("pose",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.relative_to not in (None, "first", "previous"):
+            raise self._fail(f"relative_to {self.relative_to!r} is not 'first' or 'previous'")
+        if self.dtype not in ("float32", "float64"):
+            raise self._fail(f"dtype {self.dtype!r} is not 'float32' or 'float64'")
+
+
+@dataclass(frozen=True)
+class Labels(Field):
+    """Annotations: per sample, the list of `Label(start_ns, end_ns, value)` that overlap it."""
+
+    modalities: ClassVar[tuple[Modality, ...]] = ("labels",)
+
+
+Fields = Mapping[str, Field]
+
+
+def check_fields(fields: Fields) -> list[str]:
+    """Order names so that each `at=` follows the field it names.
+
+    Raises FieldError for values that are not fields, an unknown `at` and circles.
+    """
+    ordered: list[str] = []
+    pending = dict(fields)
+    for name, field in pending.items():
+        if not isinstance(field, Field):
+            raise FieldError(f"field {name!r} is a {type(field).__name__}, not a genlock field")
+        at = getattr(field, "at", None)
+        if at is not None and not isinstance(fields.get(at), GridField):
+            raise FieldError(f"field {name!r}: at={at!r} names no field with rows")
+    while pending:
+        ready = [n for n, f in pending.items() if getattr(f, "at", None) in (None, *ordered)]
+        if not ready:
+            raise FieldError(f"the at= of {', '.join(map(repr, pending))} go in a circle")
+        ordered += ready
+        for name in ready:
+            del pending[name]
+    return ordered

@@ -1,0 +1,173 @@
+"""The two contracts that formats and codecs fill.
+
+A **source** lists a container's streams and hands out *units* of each: packets, encoded bytes,
+or arrays. A **decoder** turns units into rows and does not care where they came from.
+
+    Source.units(stream) ─► Units (+ CodecSpec) ─► Decoder ─► rows
+
+`StreamInfo.encoding` says which kind of units a stream has, and so which decoder fits:
+
+| encoding  | units                                                    | decoders       |
+|-----------|----------------------------------------------------------|----------------|
+| "packets" | inter-coded: decoding starts at a key unit               | video          |
+| "image"   | one encoded picture each: bytes (JPEG, PNG, …) or array  | image or depth |
+| "samples" | audio: packets, blocks, or a file                        | audio          |
+| "columns" | one table: a mapping of column arrays                    | table          |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genlock.location import Location
+from genlock.stream import Stream
+from genlock.timeline import ClockMap
+
+
+@dataclass(frozen=True)
+class UnitTable:
+    """What is known of a stream's units without decoding them, in decode order.
+
+    pts, dts: int64 [U] ticks of time_base. key: bool [U], decoding can start there. disposable:
+    bool [U], no other unit refers to it. row_unit: int64 [N], the unit that holds each row of
+    the timeline, so rows are in order of presentation. Read-only and thread-safe.
+    """
+
+    pts: NDArray[np.int64]
+    dts: NDArray[np.int64]
+    key: NDArray[np.bool_]
+    disposable: NDArray[np.bool_]
+    row_unit: NDArray[np.int64]
+    time_base: Fraction
+
+
+@dataclass(frozen=True)
+class CodecSpec:
+    """How a stream's units are coded.
+
+    encoding: as in `StreamInfo`. codec: FFmpeg's name of the codec, "" for arrays and files.
+    context: the open container's own codec context where units are its packets, since one made
+    from a name loses priming and parameters; else None. extradata: codec headers. table: for
+    inter-coded units. options: what a decoder needs to know beyond, by its documentation.
+    """
+
+    encoding: str
+    codec: str = ""
+    context: Any = None
+    extradata: bytes | None = None
+    table: UnitTable | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Units(Protocol):
+    """A cursor over one stream's units. It serves one thread at a time and is closed explicitly."""
+
+    @property
+    def spec(self) -> CodecSpec: ...
+
+    def unit(self, index: int) -> Any:
+        """One independent unit: encoded bytes or an array for "image", all columns for "columns".
+
+        Raises DecodeError, OpenError.
+        """
+
+    def units(self, first: int) -> Iterator[tuple[int, Any]]:
+        """(index, unit) in decode order from unit `first`, which is a key unit."""
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Source(Protocol):
+    """An open recording or file in one format. Thread-safe.
+
+    streams: by name, with timelines on each stream's own clock (`StreamInfo.clock`).
+    clocks: maps from a clock's name to the recording's clock. clock: the recording's clock.
+    """
+
+    location: Location
+    clock: str
+    clocks: Mapping[str, ClockMap]
+    streams: Mapping[str, Stream]
+
+    def units(self, stream: str) -> Units:
+        """A new cursor over a stream's units, with file handles of its own."""
+
+    def close(self) -> None:
+        """Release what the source itself holds; cursors are closed by whoever made them."""
+
+
+@dataclass(frozen=True)
+class FrameFormat:
+    """How decoded pictures are wanted.
+
+    size: (height, width) or None for the stream's own. crop: (top, left, height, width) in upright
+    pixels of the stream, taken before resizing, or None. color: "rgb", "gray" (luma as stored),
+    "rgba". dtype: "uint8", "uint16" (rgb: scaled to 16 bits; gray: the stored codes), "float32"
+    (0 to 1). layout: "CHW" or "HWC". depth frames are float32 [H, W] metres whatever the layout.
+    """
+
+    size: tuple[int, int] | None = None
+    crop: tuple[int, int, int, int] | None = None
+    color: str = "rgb"
+    dtype: str = "uint8"
+    layout: str = "CHW"
+
+    @property
+    def channels(self) -> int:
+        return {"rgb": 3, "gray": 1, "rgba": 4}[self.color]
+
+    def frame_shape(self, native: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape of one frame of a stream whose upright frames are `native` (height, width)."""
+        height, width = self.size or (self.crop[2:] if self.crop else native[:2])
+        if self.layout == "CHW":
+            return (self.channels, height, width)
+        return (height, width, self.channels)
+
+
+class FrameDecoder(Protocol):
+    """Turns units into pictures. One thread at a time."""
+
+    def read(
+        self, rows: NDArray[np.int64], format: FrameFormat, out: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """Decode `rows` (ascending, repeats allowed) into out[i].
+
+        Returns bool [len(rows)]: False where the stream holds no sound picture for a row (damaged
+        or missing); out[i] is then zero. Raises DecodeError when nothing can be decoded at all.
+        """
+
+    def close(self) -> None: ...
+
+
+class SampleDecoder(Protocol):
+    """Turns units into audio. One thread at a time."""
+
+    def read(self, first: int, rate: int, out: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Fill out, float32 [C, N], with samples first … first + N of the stream at `rate`.
+
+        Sample 0 is the stream's first sample (priming removed); positions count on the clock, so
+        holes are zero. C is the stream's own channel count. Returns bool [N]: where data was.
+        The result is a function of the file, first, N and rate alone.
+        """
+
+    def close(self) -> None: ...
+
+
+class ColumnDecoder(Protocol):
+    """Gives a table as arrays. Thread-safe after construction."""
+
+    def columns(self) -> Mapping[str, NDArray[Any]]:
+        """Arrays [N] or [N, k] by column, rows as in the stream's timeline. Read-only."""
+
+    def close(self) -> None: ...
+
+
+Decoder = FrameDecoder | SampleDecoder | ColumnDecoder

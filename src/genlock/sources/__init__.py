@@ -1,0 +1,1 @@
+"""One file per container or layout: paths in, streams and units out."""

@@ -1,0 +1,181 @@
+"""What a recording says of its streams: `StreamInfo`, `Stream`, calibration, labels and `Span`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genlock.timeline import ClockMap, Report, Timeline
+
+Modality = Literal["video", "depth", "audio", "sensor", "pose", "labels"]
+Stamp = Literal["start", "mid", "end"]
+MODALITIES: tuple[Modality, ...] = ("video", "depth", "audio", "sensor", "pose", "labels")
+
+
+@dataclass(frozen=True)
+class ColorTags:
+    """The colour tags of a picture stream, as FFmpeg names them; "unknown" where untagged."""
+
+    matrix: str = "unknown"
+    range: str = "unknown"
+    primaries: str = "unknown"
+    transfer: str = "unknown"
+
+
+@dataclass(frozen=True)
+class Intrinsics:
+    """A camera model: how points of the camera frame (x right, y down, z ahead) meet pixels.
+
+    model: "pinhole", "kannala-brandt", or as the source names it. size: (height, width) in pixels
+    that the numbers hold for. focal: (fx, fy) px. center: (cx, cy) px, the centre of the top-left
+    pixel being (0, 0). distortion: coefficients in the model's own order.
+    """
+
+    model: str
+    size: tuple[int, int]
+    focal: tuple[float, float]
+    center: tuple[float, float]
+    distortion: tuple[float, ...] = ()
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """The 3x3 camera matrix."""
+        (fx, fy), (cx, cy) = self.focal, self.center
+        return np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
+
+
+@dataclass(frozen=True)
+class Extrinsics:
+    """A pose T_parent_stream: takes points of the stream's frame to the parent's.
+
+    position: metres. quaternion: x, y, z, w.
+    """
+
+    parent: str
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    quaternion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class StreamInfo:
+    """What is known of a stream before anything is decoded.
+
+    modality: what its rows are. encoding: "packets", "image", "samples" or "columns"; picks the
+    decoder. shape: of one row, (height, width) upright for pictures, (channels,) for audio,
+    (dimensions,) for tables; () if unknown. dtype: as stored. rate: Hz, nominal, or None.
+    clock: name of the clock its times are on. stamp: which moment of an exposure or block a time
+    means. exposure_ns: ns, if stated. columns: names of a table's columns. quaternion: order in
+    which the *file* stores it (values are always x, y, z, w). depth: how depth is encoded.
+    rotation: degrees clockwise that were applied to make frames upright; flipped: mirrored
+    horizontally before that. sample_aspect: pixel width / height. bits: per component.
+    report: what was dropped, reordered, missing.
+    """
+
+    modality: Modality
+    encoding: str = ""
+    codec: str = ""
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    rate: float | None = None
+    clock: str = ""
+    stamp: Stamp = "start"
+    exposure_ns: int | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    quaternion: str | None = None
+    frames: tuple[str, str] | None = None
+    depth: str | None = None
+    rotation: int = 0
+    flipped: bool = False
+    sample_aspect: float = 1.0
+    bits: int = 8
+    color: ColorTags = field(default_factory=ColorTags)
+    interlaced: bool = False
+    report: Report = field(default_factory=Report)
+
+    def with_report(self, report: Report) -> StreamInfo:
+        """The same info with another report."""
+        return replace(self, report=report)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One named series of a recording: what it is and when its rows are. Immutable.
+
+    timeline: on the recording's clock in `Recording.streams`, on the stream's own clock in a
+    source. intrinsics, extrinsics: calibration, if the source states it. problem: an error that
+    any use of the stream's times raises, such as an unknown unit; the stream is still listed.
+    """
+
+    name: str
+    info: StreamInfo
+    timeline: Timeline
+    intrinsics: Intrinsics | None = None
+    extrinsics: Extrinsics | None = None
+    problem: Exception | None = None
+
+    def on_clock(self, clock: ClockMap) -> Stream:
+        """The same stream with its times taken through a clock map."""
+        return replace(self, timeline=self.timeline.mapped(clock))
+
+    def __repr__(self) -> str:
+        info = self.info
+        shape = "x".join(map(str, info.shape)) or "?"
+        rate = f", {info.rate:g} Hz" if info.rate else ""
+        kind = " ".join(filter(None, (info.modality, info.codec)))
+        return f"Stream({self.name!r}, {kind}, {shape} {info.dtype}{rate}, {self.timeline!r})"
+
+
+class Label(NamedTuple):
+    """One annotation: [start_ns, end_ns) on the recording's clock, and its value."""
+
+    start_ns: int
+    end_ns: int
+    value: Any
+
+
+class Span(NamedTuple):
+    """The time range of a recording: [start_ns, end_ns)."""
+
+    uri: str
+    start_ns: int
+    end_ns: int
+
+
+class SpanTable(Sequence[Span]):
+    """Spans of many recordings in compact arrays: some 30 bytes plus the path for each.
+
+    Picklable, read-only, thread-safe.
+    """
+
+    def __init__(self, spans: Iterable[Span]) -> None:
+        paths, starts, ends = [], [], []
+        for uri, start_ns, end_ns in spans:
+            paths.append(uri.encode())
+            starts.append(start_ns)
+            ends.append(end_ns)
+        self._text = b"".join(paths)
+        self._offsets = np.cumsum([0, *map(len, paths)], dtype=np.int64)
+        self.start_ns = np.array(starts, np.int64)
+        self.end_ns = np.array(ends, np.int64)
+
+    def uri(self, index: int) -> str:
+        """Path or URL of one recording."""
+        first, last = self._offsets[index], self._offsets[index + 1]
+        return self._text[first:last].decode()
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return SpanTable(self[i] for i in range(*index.indices(len(self))))
+        position = range(len(self))[index]
+        return Span(self.uri(position), int(self.start_ns[position]), int(self.end_ns[position]))
+
+    def __iter__(self) -> Iterator[Span]:
+        return (self[i] for i in range(len(self)))

@@ -1,0 +1,306 @@
+"""Time: `Timeline` (the int64 ns times of a stream's rows), `SampledTimeline` (the same for
+audio, as a rule instead of an array), `ClockMap` (from a stream's clock to the recording's), and
+the exact conversions between seconds, rates and nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Nanoseconds = NDArray[np.int64]
+SECOND_NS = 1_000_000_000
+UNIT_NS = {"s": SECOND_NS, "ms": 1_000_000, "us": 1_000, "ns": 1}
+
+Seconds = int | float | str | Fraction
+
+
+def exact(value: Seconds) -> Fraction:
+    """Read a number as the decimal that is written, so that 0.1 is one tenth."""
+    return value if isinstance(value, Fraction) else Fraction(str(value))
+
+
+def to_ns(seconds: Seconds) -> int:
+    """Convert seconds to ns, exactly and rounded once (half up)."""
+    return _round(exact(seconds) * SECOND_NS)
+
+
+def _round(value: Fraction) -> int:
+    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
+
+
+def ticks_to_ns(ticks: NDArray[np.int64], ns_per_tick: Fraction) -> Nanoseconds:
+    """Convert integer ticks to ns without passing through float; each value is rounded half up.
+
+    ticks: int64, any shape. The product ticks * (ns_per_tick modulo 1) must stay below 2**62 in
+    units of 1/(2 * denominator); larger inputs are converted one by one.
+    """
+    ticks = np.asarray(ticks, np.int64)
+    whole, rest = divmod(ns_per_tick.numerator, ns_per_tick.denominator)
+    denominator = ns_per_tick.denominator
+    largest = int(np.abs(ticks).max(initial=0))
+    if 2 * largest * max(rest, 1) + denominator < 2**62 and largest * max(whole, 1) < 2**62:
+        return ticks * whole + (2 * ticks * rest + denominator) // (2 * denominator)
+    values = [_round(int(tick) * ns_per_tick) for tick in ticks.ravel()]
+    return np.array(values, np.int64).reshape(ticks.shape)
+
+
+def regular_grid(start_ns: int, duration_ns: int, rate: Seconds) -> Nanoseconds:
+    """Give start + round(k * 10**9 / rate) for every k with k * 10**9 / rate < duration.
+
+    rate: Hz, read as an exact decimal. Returns int64 [T].
+    """
+    period = SECOND_NS / exact(rate)
+    count = max(0, -((-duration_ns * period.denominator) // period.numerator))
+    return start_ns + ticks_to_ns(np.arange(count, dtype=np.int64), period)
+
+
+@dataclass(frozen=True)
+class ClockMap:
+    """Take times of one clock to another: t_to = offset_ns + scale * t_from, or through knots.
+
+    offset_ns: ns. scale: read as an exact decimal, so that 1.00004 keeps its precision at large
+    epochs. knots: (from_ns, to_ns) pairs, increasing in both; between knots linear, outside with
+    the slope of the outermost segment (slope 1 for a single knot). Immutable and thread-safe.
+    """
+
+    offset_ns: int = 0
+    scale: Seconds = 1
+    knots: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if exact(self.scale) <= 0:
+            raise ValueError(f"a clock's scale must be positive, not {self.scale}")
+        steps = np.diff(np.array(self.knots, np.int64).reshape(-1, 2), axis=0)
+        if steps.size and steps.min() <= 0:
+            raise ValueError("the knots of a clock must increase in both columns")
+
+    @property
+    def is_identity(self) -> bool:
+        return not self.knots and self.offset_ns == 0 and exact(self.scale) == 1
+
+    def forward(self, ns: Nanoseconds | int) -> Nanoseconds:
+        """Times on the target clock; int64 in, int64 out, same shape."""
+        times = np.asarray(ns, np.int64)
+        if self.knots:
+            return _through_knots(times, *np.array(self.knots, np.int64).T)
+        # t * (scale - 1) is small, so float64 holds it to far below 1 ns even at 10**18
+        shifted: Nanoseconds = times + self.offset_ns
+        shifted += _scaled(times, exact(self.scale) - 1)
+        return shifted
+
+    def backward(self, ns: Nanoseconds | int) -> Nanoseconds:
+        """Times on the source clock; the inverse of `forward` to within 1 ns."""
+        times = np.asarray(ns, np.int64)
+        if self.knots:
+            return _through_knots(times, *np.array(self.knots, np.int64).T[::-1])
+        unshifted: Nanoseconds = times - self.offset_ns
+        unshifted += _scaled(unshifted, 1 / exact(self.scale) - 1)
+        return unshifted
+
+
+def _scaled(times: Nanoseconds, factor: Fraction) -> Nanoseconds:
+    return np.rint(times * float(factor)).astype(np.int64)
+
+
+def _through_knots(times: Nanoseconds, source: Nanoseconds, target: Nanoseconds) -> Nanoseconds:
+    if len(source) == 1:
+        return times - source[0] + target[0]
+    segment = np.clip(np.searchsorted(source, times, "right") - 1, 0, len(source) - 2)
+    drift = np.diff(target - source) / np.diff(source)
+    elapsed = times - source[segment]
+    return target[segment] + elapsed + np.rint(elapsed * drift[segment]).astype(np.int64)
+
+
+class Timeline:
+    """The times of a stream's rows: sorted int64 ns, with durations and validity where known.
+
+    ns: int64 [N], sorted, ties allowed. durations_ns: int64 [N] or None. valid: bool [N] or None;
+    an invalid row is listed by the source but holds nothing usable. Read-only and thread-safe.
+    """
+
+    def __init__(
+        self,
+        ns: Nanoseconds | Sequence[int],
+        durations_ns: Nanoseconds | None = None,
+        valid: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self._ns = np.ascontiguousarray(ns, np.int64)
+        if self._ns.ndim != 1 or (np.diff(self._ns) < 0).any():
+            raise ValueError("a timeline is one sorted row of times")
+        self.durations_ns = durations_ns
+        self._valid = valid
+        for array in (self._ns, durations_ns, valid):
+            if array is not None:
+                array.flags.writeable = False
+
+    @property
+    def ns(self) -> Nanoseconds:
+        """int64 [N] ns, sorted."""
+        return self._ns
+
+    @property
+    def valid(self) -> NDArray[np.bool_] | None:
+        """bool [N], or None where every row is valid."""
+        return self._valid
+
+    def __len__(self) -> int:
+        return len(self.ns)
+
+    @cached_property
+    def period_ns(self) -> int:
+        """Median step between rows in ns; 0 with fewer than two rows."""
+        steps = np.diff(self.ns)
+        return int(np.median(steps)) if len(steps) else 0
+
+    @property
+    def start_ns(self) -> int:
+        """Time of the first row. Raises ValueError on an empty timeline."""
+        if not len(self):
+            raise ValueError("an empty timeline has no start")
+        return int(self.ns[0])
+
+    @property
+    def end_ns(self) -> int:
+        """End, exclusive: the last row plus its duration, else plus the median period."""
+        last = int(self.ns[-1])
+        known = 0 if self.durations_ns is None else int(self.durations_ns[-1])
+        return last + max(known or self.period_ns, 1)
+
+    def rows_in(self, start_ns: int, end_ns: int) -> slice:
+        """Rows with start_ns <= time < end_ns."""
+        first, last = np.searchsorted(self.ns, [start_ns, end_ns], "left")
+        return slice(int(first), int(last))
+
+    def mapped(self, clock: ClockMap) -> Timeline:
+        """The same rows on another clock."""
+        if clock.is_identity:
+            return self
+        durations = self.durations_ns
+        if durations is not None:
+            durations = clock.forward(self.ns + durations) - clock.forward(self.ns)
+        return Timeline(clock.forward(self.ns), durations, self._valid)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return f"{type(self).__name__}(empty)"
+        span = (self.end_ns - self.start_ns) / SECOND_NS
+        return f"{type(self).__name__}({len(self)} rows, {span:.3f} s from {self.start_ns} ns)"
+
+
+class SampledTimeline(Timeline):
+    """The times of audio samples: first_ns + round(i * 10**9 / rate), through a clock.
+
+    first_ns: time of sample 0 on the stream's own clock. rate: Hz. count: samples from the first
+    to the last, holes included. segments: half-open (start, stop) sample ranges that hold data,
+    sorted and disjoint; the rest are holes. `ns` is computed when asked for (8 bytes a sample).
+    """
+
+    def __init__(
+        self,
+        first_ns: int,
+        rate: int,
+        count: int,
+        segments: Sequence[tuple[int, int]] | None = None,
+        clock: ClockMap | None = None,
+    ) -> None:
+        self.first_ns = first_ns
+        self.rate = rate
+        self.count = count
+        self.segments = tuple(segments) if segments is not None else ((0, count),) if count else ()
+        self.clock = clock or ClockMap()
+        self.durations_ns = None
+
+    @property
+    def ns(self) -> Nanoseconds:
+        return self.at(np.arange(self.count, dtype=np.int64))
+
+    def at(self, samples: NDArray[np.int64], rate: int | None = None) -> Nanoseconds:
+        """Times of samples of this timeline at `rate` (default its own), on the mapped clock."""
+        period = Fraction(SECOND_NS, rate or self.rate)
+        return self.clock.forward(self.first_ns + ticks_to_ns(samples, period))
+
+    def nearest(self, time_ns: int, rate: int | None = None) -> int:
+        """The sample at `rate` nearest to a time on the mapped clock; it may lie outside."""
+        elapsed = int(self.clock.backward(time_ns)) - self.first_ns
+        return _round(Fraction(elapsed * (rate or self.rate), SECOND_NS))
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def period_ns(self) -> int:
+        return _round(Fraction(SECOND_NS, self.rate))
+
+    @property
+    def valid(self) -> NDArray[np.bool_] | None:
+        if self.segments == ((0, self.count),):
+            return None
+        valid = np.zeros(self.count, np.bool_)
+        for start, stop in self.segments:
+            valid[start:stop] = True
+        return valid
+
+    @property
+    def start_ns(self) -> int:
+        if not self.count:
+            raise ValueError("an empty timeline has no start")
+        return int(self.clock.forward(self.first_ns))
+
+    @property
+    def end_ns(self) -> int:
+        return int(self.at(np.array([self.count]))[0])
+
+    def rows_in(self, start_ns: int, end_ns: int) -> slice:
+        bounds = self.clock.backward(np.array([start_ns, end_ns])) - self.first_ns
+        first, last = (-(-int(b) * self.rate // SECOND_NS) for b in bounds)
+        return slice(min(max(first, 0), self.count), min(max(last, 0), self.count))
+
+    def mapped(self, clock: ClockMap) -> SampledTimeline:
+        return SampledTimeline(self.first_ns, self.rate, self.count, self.segments, clock)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found wrong with a stream's times, and what was done about it.
+
+    Counts of entries: dropped (negative or sentinel stamps), reordered (moved by sorting), ties
+    (equal to the entry before), missing (listed but absent). notes: sentences.
+    """
+
+    dropped: int = 0
+    reordered: int = 0
+    ties: int = 0
+    missing: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    def noting(self, *notes: str) -> Report:
+        """The same report with more notes."""
+        return replace(self, notes=self.notes + notes)
+
+
+INT64_SENTINELS = (np.iinfo(np.int64).max, np.iinfo(np.int64).min)
+
+
+def settle(raw_ns: Nanoseconds) -> tuple[NDArray[np.intp], Report]:
+    """Order the times that a file states: drop negative and sentinel stamps, sort stably.
+
+    raw_ns: int64 [M] as stored. Returns the entries to keep in order (so that raw_ns[kept] is
+    sorted) and a report that counts what was dropped, moved and tied.
+    """
+    raw_ns = np.asarray(raw_ns, np.int64)
+    usable = np.flatnonzero((raw_ns >= 0) & ~np.isin(raw_ns, INT64_SENTINELS))
+    order = np.argsort(raw_ns[usable], kind="stable")
+    kept = usable[order]
+    steps = np.diff(raw_ns[kept])
+    report = Report(
+        dropped=len(raw_ns) - len(usable),
+        reordered=int((order != np.arange(len(order))).sum()),
+        ties=int((steps == 0).sum()),
+    )
+    return kept, report
