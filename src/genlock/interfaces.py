@@ -17,7 +17,7 @@ or arrays. A **decoder** turns units into rows and does not care where they came
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
@@ -102,6 +102,41 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Release what the source itself holds; cursors are closed by whoever made them."""
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """What the caller says about a file that the file cannot say itself.
+
+    unit: unit of a lone table's times. streams: by stream name, the keys of a
+    `[streams.NAME]` table of recording.toml; they win over what the file says. max_pixels: the
+    largest picture that may be decoded (default GENLOCK_MAX_PIXELS, else 2**28).
+    """
+
+    unit: str | None = None
+    streams: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    max_pixels: int | None = None
+
+
+class Format(Protocol):
+    """What each module in `sources/` offers; `sources.FORMATS` lists them in order."""
+
+    def claims(self, location: Location, head: bytes) -> bool:
+        """Whether this looks like the format, by content first, then by suffix.
+
+        head: the first 4096 bytes, b"" for a folder.
+        """
+
+    def open_source(
+        self, location: Location, options: OpenOptions, open_child: OpenChild
+    ) -> Source:
+        """Open it. open_child opens another location with whatever format claims it.
+
+        Raises OpenError naming the location.
+        """
+
+
+OpenChild = Callable[[Location, OpenOptions], Source]
 
 
 @dataclass(frozen=True)

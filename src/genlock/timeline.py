@@ -86,22 +86,21 @@ class ClockMap:
 
     def forward(self, ns: Nanoseconds | int) -> Nanoseconds:
         """Times on the target clock; int64 in, int64 out, same shape."""
-        times = np.asarray(ns, np.int64)
+        times: Nanoseconds = np.asarray(ns, np.int64)
         if self.knots:
             return _through_knots(times, *np.array(self.knots, np.int64).T)
         # t * (scale - 1) is small, so float64 holds it to far below 1 ns even at 10**18
-        shifted: Nanoseconds = times + self.offset_ns
-        shifted += _scaled(times, exact(self.scale) - 1)
-        return shifted
+        mapped: Nanoseconds = times + _scaled(times, exact(self.scale) - 1)
+        return mapped + np.int64(self.offset_ns)
 
     def backward(self, ns: Nanoseconds | int) -> Nanoseconds:
         """Times on the source clock; the inverse of `forward` to within 1 ns."""
-        times = np.asarray(ns, np.int64)
+        times: Nanoseconds = np.asarray(ns, np.int64)
         if self.knots:
             return _through_knots(times, *np.array(self.knots, np.int64).T[::-1])
-        unshifted: Nanoseconds = times - self.offset_ns
-        unshifted += _scaled(unshifted, 1 / exact(self.scale) - 1)
-        return unshifted
+        elapsed: Nanoseconds = times - np.int64(self.offset_ns)
+        drift: Nanoseconds = _scaled(elapsed, 1 / exact(self.scale) - 1)
+        return elapsed + drift
 
 
 def _scaled(times: Nanoseconds, factor: Fraction) -> Nanoseconds:
