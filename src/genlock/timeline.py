@@ -91,7 +91,8 @@ class ClockMap:
             return _through_knots(times, *np.array(self.knots, np.int64).T)
         # t * (scale - 1) is small, so float64 holds it to far below 1 ns even at 10**18
         mapped: Nanoseconds = times + _scaled(times, exact(self.scale) - 1)
-        return mapped + np.int64(self.offset_ns)
+        mapped += self.offset_ns
+        return mapped
 
     def backward(self, ns: Nanoseconds | int) -> Nanoseconds:
         """Times on the source clock; the inverse of `forward` to within 1 ns."""
@@ -100,7 +101,8 @@ class ClockMap:
             return _through_knots(times, *np.array(self.knots, np.int64).T[::-1])
         elapsed: Nanoseconds = times - np.int64(self.offset_ns)
         drift: Nanoseconds = _scaled(elapsed, 1 / exact(self.scale) - 1)
-        return elapsed + drift
+        elapsed += drift
+        return elapsed
 
 
 def _scaled(times: Nanoseconds, factor: Fraction) -> Nanoseconds:

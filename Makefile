@@ -1,0 +1,34 @@
+# Two commands for a fresh machine: `make demo` and `make test`. Both make .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DATA ?=
+
+.PHONY: demo test check format notebooks clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --constraint constraints.txt torch
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(STAMP)  ## write a sample recording, train on it, print a table and a picture; DATA=path for your own
+	$(BIN)/python -m genlock.demo $(if $(DATA),--data '$(DATA)')
+
+test: $(STAMP)  ## the whole test suite
+	$(BIN)/python -m pytest
+
+check: $(STAMP)  ## style, types, levels, exports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) out build

@@ -1,0 +1,153 @@
+"""Things that cost something to open, kept for the next user: exclusive or shared."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+V = TypeVar("V", bound=Closable)
+
+
+class ExclusivePool(Generic[V]):
+    """Lends each thing to one user at a time; opens another when all of a key are in use.
+
+    capacity: how many idle things are kept; the least recently used are closed. A thing whose
+    user failed is closed instead of kept. Thread-safe. After a fork the child starts with none
+    and leaves the parent's alone.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._reset()
+
+    def _reset(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._idle: OrderedDict[int, tuple[Hashable, V]] = OrderedDict()
+        self._closed = False
+
+    @contextmanager
+    def lease(self, key: Hashable, make: Callable[[], V]) -> Iterator[V]:
+        """Lend the thing of this key that was used last, or make one."""
+        if os.getpid() != self._process:
+            self._reset()
+        thing = self._take(key) or make()
+        try:
+            yield thing
+        except BaseException:
+            thing.close()
+            raise
+        self._keep(key, thing)
+
+    def _take(self, key: Hashable) -> V | None:
+        with self._lock:
+            for token in reversed(self._idle):
+                if self._idle[token][0] == key:
+                    return self._idle.pop(token)[1]
+        return None
+
+    def _keep(self, key: Hashable, thing: V) -> None:
+        with self._lock:
+            self._idle[id(thing)] = (key, thing)
+            excess = len(self._idle) - (0 if self._closed else self.capacity)
+            surplus = [self._idle.popitem(last=False)[1][1] for _ in range(excess)]
+        for old in surplus:
+            old.close()
+
+    def close(self) -> None:
+        """Close what is idle; what is lent is closed when it comes back."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            self._closed = True
+            idle = [thing for _, thing in self._idle.values()]
+            self._idle.clear()
+        for thing in idle:
+            thing.close()
+
+
+class SharedPool(Generic[V]):
+    """Lends one thread-safe thing per key to any number of users at once.
+
+    capacity: how many are kept open while nobody uses them. Two users who ask for the same key at
+    once wait for one opening. A failure to open is not remembered. Thread-safe, and after a fork
+    like `ExclusivePool`.
+    """
+
+    def __init__(self, capacity: int, make: Callable[[str], V]) -> None:
+        self.capacity = capacity
+        self._make = make
+        self._reset()
+
+    def _reset(self) -> None:
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._opening: dict[str, threading.Lock] = {}
+        self._open: OrderedDict[str, V] = OrderedDict()
+        self._users: dict[str, int] = {}
+        self._closed = False
+
+    @contextmanager
+    def lease(self, key: str) -> Iterator[V]:
+        """Lend the thing of this key, opening it if needed."""
+        thing = self.acquire(key)
+        try:
+            yield thing
+        finally:
+            self.release(key)
+
+    def acquire(self, key: str) -> V:
+        """Take part in using the thing of this key until `release`."""
+        if os.getpid() != self._process:
+            self._reset()
+        with self._lock:
+            opening = self._opening.setdefault(key, threading.Lock())
+            self._users[key] = self._users.get(key, 0) + 1
+        try:
+            with opening:
+                with self._lock:
+                    if key in self._open:
+                        self._open.move_to_end(key)
+                        return self._open[key]
+                thing = self._make(key)
+                with self._lock:
+                    self._open[key] = thing
+                return thing
+        except BaseException:
+            self.release(key)
+            raise
+
+    def release(self, key: str) -> None:
+        with self._lock:
+            self._users[key] -= 1
+            if not self._users[key]:
+                del self._users[key]
+            surplus = self._surplus()
+        for old in surplus:
+            old.close()
+
+    def _surplus(self) -> list[V]:
+        unused = [key for key in self._open if key not in self._users]
+        excess = len(self._open) - (0 if self._closed else self.capacity)
+        for key in unused[: max(0, excess)]:
+            self._opening.pop(key, None)
+        return [self._open.pop(key) for key in unused[: max(0, excess)]]
+
+    def close(self) -> None:
+        """Close what nobody uses; the rest closes when its last user is done."""
+        if os.getpid() != self._process:
+            return
+        with self._lock:
+            self._closed = True
+            surplus = self._surplus()
+        for old in surplus:
+            old.close()

@@ -1,0 +1,315 @@
+"""`Sample` (one window's values, NumPy), `Batch` (many, torch), and how samples become a batch.
+
+A batch is one block of memory: the values, masks and times of every field lie in it one after
+another, so that decoders write straight into it and one copy takes all of it to a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from genlock._memory import ArraySpec, Block, Ring, block_size, carve
+from genlock.errors import FieldError
+from genlock.fetch import Job, Slot, SlotSpec
+from genlock.windows import Window
+
+PARTS = ("values", "mask", "times", "source_times", "lengths")
+ARRAYS = PARTS[:4]
+
+
+@dataclass(eq=False)
+class Sample(MutableMapping[str, Any]):
+    """One window's values by field name, as NumPy arrays (labels: a list).
+
+    mask, times, source_times, lengths: by field name as in `Batch`, without the batch dimension.
+    window: which recording and start it is.
+    """
+
+    window: Window
+    data: dict[str, Any] = field(default_factory=dict)
+    mask: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    times: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    source_times: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.data[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.data[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self.data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __repr__(self) -> str:
+        return f"Sample({self.window.recording} at {self.window.start_ns} ns{_shapes(self)})"
+
+
+@dataclass(eq=False)
+class Batch(Mapping[str, Any]):
+    """Values of several windows by field name, as tensors [B, …] (labels: a list per window).
+
+    mask: bool [B, T] (audio [B, N]): False where nothing valid is. times: int64 [B, T] ns, the
+    grid. source_times: int64 [B, T] ns, the row used. lengths: int64 [B], entries before padding.
+    windows: which recording and start each sample is. A batch is never overwritten while any
+    view of it lives.
+    """
+
+    windows: list[Window]
+    data: dict[str, Any]
+    mask: dict[str, torch.Tensor]
+    times: dict[str, torch.Tensor]
+    source_times: dict[str, torch.Tensor]
+    lengths: dict[str, torch.Tensor]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def numpy(self) -> dict[str, Any]:
+        """The values as NumPy arrays; without a copy on a CPU."""
+        return {
+            name: value.cpu().numpy() if isinstance(value, torch.Tensor) else value
+            for name, value in self.data.items()
+        }
+
+    def tensors(self) -> Iterator[torch.Tensor]:
+        """Every tensor of the batch."""
+        for part in (self.data, self.mask, self.times, self.source_times, self.lengths):
+            yield from (value for value in part.values() if isinstance(value, torch.Tensor))
+
+    def __repr__(self) -> str:
+        return f"Batch({len(self.windows)} windows{_shapes(self)})"
+
+
+def _shapes(values: Mapping[str, Any]) -> str:
+    def describe(value: Any) -> str:
+        if not hasattr(value, "shape"):
+            return f"list[{len(value)}]"
+        dtype = str(value.dtype).removeprefix("torch.")
+        return f"{dtype}[{', '.join(map(str, value.shape))}]"
+
+    return "".join(f", {name}: {describe(value)}" for name, value in values.items())
+
+
+@dataclass
+class Collated:
+    """A finished batch in NumPy: what the device stage delivers.
+
+    block holds the arrays of `layout`, a list of (part, field name, spec); extra holds arrays
+    that a transform made, outside of the block; lists holds labels.
+    """
+
+    windows: list[Window]
+    block: Block
+    layout: list[tuple[str, str, ArraySpec]]
+    extra: dict[str, NDArray[Any]]
+    lists: dict[str, list[Any]]
+    order: list[str]
+
+    @property
+    def nbytes(self) -> int:
+        return self.block.nbytes + sum(array.nbytes for array in self.extra.values())
+
+    def batch(self, arrays: Sequence[Any], tensor: Callable[[NDArray[Any]], torch.Tensor]) -> Batch:
+        """Make the batch from tensors laid out as `layout`; `tensor` takes `extra` over."""
+        parts: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
+        for (part, name, _), array in zip(self.layout, arrays, strict=True):
+            parts[part][name] = array
+        values = parts["values"] | {n: tensor(a) for n, a in self.extra.items()} | self.lists
+        data = {name: values[name] for name in self.order}
+        mask, times, source_times, lengths = (parts[part] for part in PARTS[1:])
+        return Batch(self.windows, data, mask, times, source_times, lengths)
+
+
+class Assembly:
+    """A batch in the making: memory laid out from the plans, filled by workers, then collated.
+
+    jobs: per sample, the planned fields, or None where planning failed or, beyond the windows, for
+    padding: such a sample is masked as a whole. templates: shapes to use if all are None. Fill `slot(i, name)` from any thread; the other
+    methods belong to one thread at a time.
+    """
+
+    def __init__(
+        self,
+        windows: Sequence[Window],
+        jobs: Sequence[Mapping[str, Job] | None],
+        templates: Mapping[str, SlotSpec | None],
+        ring: Ring,
+    ) -> None:
+        self.windows = list(windows)
+        self.jobs = jobs
+        self._specs = _common_specs(jobs, templates)
+        size = len(jobs)
+        self._lists: dict[str, list[Any]] = {
+            name: [[] for _ in jobs] for name, spec in self._specs.items() if spec is None
+        }
+        self._layout = [
+            (part, name, array)
+            for name, spec in self._specs.items()
+            if spec is not None
+            for part, array in zip(
+                PARTS,
+                (*spec.arrays(size), ArraySpec((size,), np.dtype(np.int64))),
+                strict=True,
+            )
+        ]
+        self._ring = ring
+        arrays = [array for _, _, array in self._layout]
+        self._block = ring.lend(block_size(arrays))
+        carved = carve(self._block, arrays)
+        self._parts: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
+        for (part, name, _), array in zip(self._layout, carved, strict=True):
+            self._parts[part][name] = array
+        self._changed: dict[int, Sample] = {}
+        for i, planned in enumerate(jobs):
+            self._prepare(i, planned)
+
+    def _prepare(self, i: int, planned: Mapping[str, Job] | None) -> None:
+        for name, spec in self._specs.items():
+            if spec is None:
+                continue
+            own = planned[name].spec if planned else None
+            self._parts["lengths"][name][i] = own.steps if own else 0
+            if own != spec:
+                self._whole_slot(name)[i].clear()
+                start_ns = self.windows[i].start_ns if i < len(self.windows) else 0
+                self._parts["times"][name][i] = start_ns
+                self._parts["source_times"][name][i] = start_ns
+
+    def _whole_slot(self, name: str) -> Slot:
+        return Slot(*(self._parts[part][name] for part in ARRAYS))
+
+    def slot(self, i: int, name: str) -> Slot:
+        """The arrays of one field of one sample, without padding."""
+        planned = self.jobs[i]
+        spec = planned[name].spec if planned else self._specs[name]
+        if spec is None:
+            empty = np.empty(0, np.int64)
+            return Slot(self._lists[name][i], empty.astype(np.bool_), empty, empty)
+        row = self._whole_slot(name)[i]
+        values = row.values[tuple(slice(n) for n in spec.values.shape)]
+        steps, times = slice(spec.steps), slice(spec.times)
+        return Slot(values, row.mask[steps], row.times[times], row.source_times[times])
+
+    def sample(self, i: int) -> Sample:
+        """One sample as views of the batch's memory."""
+        sample = Sample(self.windows[i])
+        for name, spec in self._specs.items():
+            slot = self.slot(i, name)
+            sample.data[name] = slot.values
+            if spec is not None:
+                sample.mask[name], sample.times[name] = slot.mask, slot.times
+                sample.source_times[name] = slot.source_times
+                sample.lengths[name] = len(slot.mask)
+        return sample
+
+    def replace(self, i: int, sample: Sample) -> None:
+        """Take what a transform made of sample i."""
+        self._changed[i] = sample
+
+    def collate(self, keep: Sequence[int] | None = None) -> Collated:
+        """Finish the batch; `keep` lists the samples that stay (default all).
+
+        Raises FieldError if a transform gave arrays that do not stack.
+        """
+        if keep is not None and len(keep) < len(self.windows):
+            return self._kept(keep).collate()
+        samples = [self._changed.get(i) for i in range(len(self.windows))]
+        extra: dict[str, NDArray[Any]] = {}
+        lists, order = self._lists, list(self._specs)
+        if any(sample is not None for sample in samples):
+            full = [s if s is not None else self.sample(i) for i, s in enumerate(samples)]
+            extra, lists, order = self._stack(full)
+        return Collated(self.windows, self._block, self._layout, extra, lists, order)
+
+    def _stack(
+        self, samples: list[Sample]
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, list[Any]], list[str]]:
+        extra: dict[str, NDArray[Any]] = {}
+        lists: dict[str, list[Any]] = {}
+        for name in samples[0]:
+            values = [sample[name] for sample in samples]
+            if not all(isinstance(v, np.ndarray | np.generic | int | float) for v in values):
+                lists[name] = values
+            elif not all(self._is_untouched(name, i, v) for i, v in enumerate(values)):
+                padding = len(self.jobs) - len(self.windows)
+                values += [np.zeros_like(values[0])] * padding
+                extra[name] = _stacked(name, values, self.windows)
+        return extra, lists, list(samples[0])
+
+    def _is_untouched(self, name: str, i: int, value: Any) -> bool:
+        if self._specs.get(name) is None or not isinstance(value, np.ndarray):
+            return False
+        own = self.slot(i, name).values
+        known, given = own.__array_interface__, value.__array_interface__
+        return all(known[key] == given[key] for key in ("data", "shape", "strides", "typestr"))
+
+    def _kept(self, keep: Sequence[int]) -> Assembly:
+        kept = Assembly(
+            [self.windows[i] for i in keep], [self.jobs[i] for i in keep], self._specs, self._ring
+        )
+        for new, old in enumerate(keep):
+            for name, spec in self._specs.items():
+                if spec is None:
+                    kept._lists[name][new] = self._lists[name][old]
+                    continue
+                source, target = self.slot(old, name), kept.slot(new, name)
+                for part in ARRAYS:
+                    getattr(target, part)[...] = getattr(source, part)
+            if old in self._changed:
+                kept._changed[new] = self._changed[old]
+        return kept
+
+
+def _common_specs(
+    jobs: Sequence[Mapping[str, Job] | None], templates: Mapping[str, SlotSpec | None]
+) -> dict[str, SlotSpec | None]:
+    specs = dict(templates) if not any(jobs) else {}
+    for planned in filter(None, jobs):
+        for name, job in planned.items():
+            spec, known = job.spec, specs.get(name)
+            if spec is not None and known is not None:
+                _check_same(name, known, spec, job)
+                spec = known.holding(spec)
+            specs[name] = spec
+    return specs
+
+
+def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Job) -> None:
+    if known.fixed_shape != spec.fixed_shape:
+        raise FieldError(
+            f"field {name!r}: values of shape {spec.values.shape} do not go into one batch with "
+            f"{known.values.shape}; give the field a size, columns or channels",
+            recording=job.opened.uri,
+            stream=job.stream.name,
+        )
+
+
+def _stacked(name: str, values: list[Any], windows: Sequence[Window]) -> NDArray[Any]:
+    shapes = [np.shape(value) for value in values]
+    for shape, window in zip(shapes, windows, strict=False):
+        if shape != shapes[0]:
+            raise FieldError(
+                f"the transform gave field {name!r} of shape {shape} at {window.start_ns} ns, but "
+                f"{shapes[0]} for the first sample of the batch",
+                recording=window.recording,
+            )
+    return np.stack(values)

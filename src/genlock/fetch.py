@@ -1,0 +1,317 @@
+"""From a window to values: plan every field, then fill arrays from decoders.
+
+`plan_window` is cheap and decodes nothing: it gives one `Job` per field, which knows the arrays
+it needs. `Job.fill` decodes straight into them; it runs on the pool of its modality.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genlock._memory import ArraySpec
+from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_audio, plan_field
+from genlock.decoders.depth import resize_depth, to_metres
+from genlock.errors import FieldError, error_context
+from genlock.fields import (
+    Audio,
+    Depth,
+    Field,
+    Fields,
+    GridField,
+    Labels,
+    PictureField,
+    Pose,
+    Sensor,
+)
+from genlock.interfaces import FrameFormat
+from genlock.opened import Opened
+from genlock.stream import Label, Stream
+from genlock.timeline import SampledTimeline
+from genlock.windows import Window
+
+POSE_COLUMNS = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
+INT64, BOOL = np.dtype(np.int64), np.dtype(np.bool_)
+
+
+@dataclass
+class Slot:
+    """The arrays of one field for one window, or, with one more dimension in front, for a batch.
+
+    values: as the field says. mask: bool, [T] or audio [N]. times, source_times: int64 ns, [T] or
+    audio [1]. Labels keep a list in `values` and have none of the others.
+    """
+
+    values: Any
+    mask: NDArray[np.bool_]
+    times: NDArray[np.int64]
+    source_times: NDArray[np.int64]
+
+    def __getitem__(self, index: Any) -> Slot:
+        return Slot(
+            self.values[index], self.mask[index], self.times[index], self.source_times[index]
+        )
+
+    def clear(self) -> None:
+        """Make every value zero and masked."""
+        self.values[...] = 0
+        self.mask[...] = False
+
+
+@dataclass(frozen=True)
+class SlotSpec:
+    """Shapes of a `Slot`: values, number of mask entries, number of times.
+
+    axis: the dimension of the values that grows with the window.
+    """
+
+    values: ArraySpec
+    steps: int
+    times: int
+    axis: int = 0
+
+    @property
+    def fixed_shape(self) -> tuple[int, ...]:
+        """Shape of the values without the dimension that grows with the window."""
+        shape = self.values.shape
+        return shape[: self.axis] + shape[self.axis + 1 :]
+
+    def arrays(self, *leading: int) -> list[ArraySpec]:
+        """The arrays in the order of `Slot`, with dimensions in front."""
+        times = ArraySpec((*leading, self.times), INT64)
+        return [
+            ArraySpec((*leading, *self.values.shape), self.values.dtype),
+            ArraySpec((*leading, self.steps), BOOL),
+            times,
+            times,
+        ]
+
+    def holding(self, other: SlotSpec) -> SlotSpec:
+        """The smallest spec that holds this one and another, which may differ in length only."""
+        shape = tuple(max(a, b) for a, b in zip(self.values.shape, other.values.shape, strict=True))
+        values = ArraySpec(shape, self.values.dtype)
+        steps, times = max(self.steps, other.steps), max(self.times, other.times)
+        return SlotSpec(values, steps, times, self.axis)
+
+
+class Decoders(Protocol):
+    """Where jobs get decoders: one lease per use."""
+
+    def lease(self, opened: Opened, stream: str, depth: bool) -> AbstractContextManager[Any]: ...
+
+
+@dataclass
+class Job:
+    """One field of one window: planned, to be filled."""
+
+    opened: Opened
+    stream: Stream
+    field: Any
+    plan: Any
+
+    pool: ClassVar[str] = ""
+
+    @property
+    def spec(self) -> SlotSpec | None:
+        """What arrays `fill` needs; None for labels."""
+        raise NotImplementedError
+
+    def fill(self, slot: Slot, decoders: Decoders) -> None:
+        """Decode into the slot. Errors name recording, stream and time."""
+        start_ns = int(self.plan.grid_ns[0]) if len(self.plan.grid_ns) else None
+        slot.times[...] = self.plan.grid_ns
+        slot.source_times[...] = self.plan.source_ns
+        slot.mask[...] = self.plan.mask
+        with error_context(self.opened.uri, self.stream.name, start_ns):
+            self._values(slot, decoders)
+
+    def _values(self, slot: Slot, decoders: Decoders) -> None:
+        raise NotImplementedError
+
+
+@dataclass
+class FrameJob(Job):
+    """Video and depth: rows are decoded in ascending order, straight into the slot."""
+
+    plan: Plan
+
+    @property
+    def pool(self) -> str:  # type: ignore[override]
+        return "video" if self.stream.info.encoding == "packets" else "image"
+
+    @property
+    def spec(self) -> SlotSpec:
+        steps = len(self.plan.grid_ns)
+        native = self.stream.info.shape
+        shape = self.field.format.frame_shape(native)
+        if isinstance(self.field, Depth):
+            shape = shape[1:]
+        dtype = np.dtype(self.field.format.dtype)
+        return SlotSpec(ArraySpec((steps, *shape), dtype), steps, steps)
+
+    def _values(self, slot: Slot, decoders: Decoders) -> None:
+        wanted = np.flatnonzero(self.plan.mask)
+        if len(wanted) < len(self.plan.mask):
+            slot.values[...] = 0
+        if not len(wanted):
+            return
+        rows = self.plan.rows[wanted, 0]
+        in_place = wanted[-1] - wanted[0] == len(wanted) - 1 and (np.diff(rows) >= 0).all()
+        if in_place:
+            out = slot.values[wanted[0] : wanted[-1] + 1]
+            valid = self._decode(rows, out, decoders)
+        else:
+            order = np.argsort(rows, kind="stable")
+            wanted, rows = wanted[order], rows[order]
+            out = np.empty((len(rows), *slot.values.shape[1:]), slot.values.dtype)
+            valid = self._decode(rows, out, decoders)
+            slot.values[wanted] = out
+        damaged = wanted[~valid]
+        slot.mask[damaged] = False
+        slot.source_times[damaged] = slot.times[damaged]
+        slot.values[damaged] = 0
+
+    def _decode(
+        self, rows: NDArray[np.int64], out: NDArray[Any], decoders: Decoders
+    ) -> NDArray[np.bool_]:
+        depth = isinstance(self.field, Depth)
+        coded_depth = depth and self.stream.info.encoding == "packets"
+        with decoders.lease(self.opened, self.stream.name, depth) as decoder:
+            if not coded_depth:
+                valid: NDArray[np.bool_] = decoder.read(rows, self.field.format, out)
+                return valid
+            codes = np.empty((len(rows), *self.stream.info.shape[:2], 1), np.uint16)
+            valid = decoder.read(rows, FrameFormat(None, None, "gray", "uint16", "HWC"), codes)
+        for i, frame in enumerate(codes[..., 0]):
+            metres = to_metres(frame, self.stream.info.depth)
+            out[i] = resize_depth(metres, self.field.size, self.field.crop)
+        return valid
+
+
+@dataclass
+class AudioJob(Job):
+    """Audio: a run of samples, channels mixed or kept."""
+
+    plan: AudioPlan
+
+    pool: ClassVar[str] = "audio"
+
+    @property
+    def spec(self) -> SlotSpec:
+        channels = self.field.channels or self.stream.info.shape[0]
+        values = ArraySpec((channels, self.plan.count), np.dtype(np.float32))
+        return SlotSpec(values, self.plan.count, 1, axis=1)
+
+    def _values(self, slot: Slot, decoders: Decoders) -> None:
+        stored, wanted = self.stream.info.shape[0], slot.values.shape[0]
+        if wanted not in (1, stored) and stored != 1:
+            raise FieldError(
+                f"{self.stream.name!r} has {stored} channels, not {wanted}: "
+                "ask for channels=1 (their mean) or leave channels out"
+            )
+        direct = wanted == stored
+        out = slot.values if direct else np.empty((stored, self.plan.count), np.float32)
+        with decoders.lease(self.opened, self.stream.name, False) as decoder:
+            slot.mask[...] &= decoder.read(self.plan.first, self.plan.rate, out)
+        if not direct:
+            slot.values[...] = out.mean(axis=0, dtype=np.float32) if wanted == 1 else out
+        slot.values[:, ~slot.mask] = 0
+
+
+@dataclass
+class TableJob(Job):
+    """Sensor and pose: rows picked or blended from columns in memory."""
+
+    plan: Plan
+
+    pool: ClassVar[str] = "table"
+
+    @property
+    def spec(self) -> SlotSpec:
+        steps = len(self.plan.grid_ns)
+        values, _ = self._table()
+        spec = ArraySpec((steps, values.shape[1]), np.dtype(self.field.dtype))
+        return SlotSpec(spec, steps, steps)
+
+    def _table(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        return field_table(self.opened, self.field)
+
+    def _values(self, slot: Slot, decoders: Decoders) -> None:
+        values, _ = self._table()
+        if isinstance(self.field, Pose):
+            slot.values[...] = apply_pose(self.plan, values, self.field.relative_to)
+        else:
+            apply(self.plan, values, slot.values)
+
+
+@dataclass
+class LabelJob(Job):
+    """Labels: the list of annotations that overlap the window."""
+
+    plan: tuple[int, int]
+
+    pool: ClassVar[str] = "table"
+
+    @property
+    def spec(self) -> None:
+        return None
+
+    def fill(self, slot: Slot, decoders: Decoders) -> None:
+        start_ns, end_ns = self.plan
+        timeline = self.stream.timeline
+        durations = timeline.durations_ns
+        begins = timeline.ns
+        ends = begins if durations is None else begins + durations
+        instant = ends == begins
+        overlaps = (begins < end_ns) & ((ends > start_ns) | (instant & (begins >= start_ns)))
+        with error_context(self.opened.uri, self.stream.name, start_ns):
+            values = self.opened.columns(self.stream.name)["value"]
+        slot.values.extend(
+            Label(int(begins[i]), int(ends[i]), values[i]) for i in np.flatnonzero(overlaps)
+        )
+
+
+def field_table(opened: Opened, field: Field) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The table that a `Sensor` or `Pose` samples, and which of its rows are whole."""
+    if isinstance(field, Sensor):
+        columns = None if field.columns is None else tuple(field.columns)
+        blended = field.method == "linear"
+        return opened.table(field.stream, columns, "float64" if blended else field.dtype)
+    return opened.table(field.stream, POSE_COLUMNS, "float64")
+
+
+def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window) -> dict[str, Job]:
+    """Plan every field of one window; `order` as `check_fields` gives it.
+
+    Raises StreamError, ClockError, FieldError, TimeUnitError, naming the recording.
+    """
+    opened.require_common_clock([fields[name].stream for name in order])
+    jobs: dict[str, Job] = {}
+    for name in order:
+        field = fields[name]
+        stream = opened.stream(field)
+        with error_context(opened.uri, stream.name, window.start_ns):
+            at = jobs[field.at].plan if isinstance(field, GridField) and field.at else None
+            jobs[name] = _plan(opened, stream, field, window, at)
+    return {name: jobs[name] for name in fields}
+
+
+def _plan(opened: Opened, stream: Stream, field: Field, window: Window, at: Plan | None) -> Job:
+    start_ns, duration_ns = window.start_ns, window.duration_ns
+    if isinstance(field, Labels):
+        return LabelJob(opened, stream, field, (start_ns, start_ns + duration_ns))
+    if isinstance(field, Audio):
+        assert isinstance(stream.timeline, SampledTimeline)
+        audio = plan_audio(field, stream.timeline, start_ns, duration_ns)
+        return AudioJob(opened, stream, field, audio)
+    assert isinstance(field, GridField)
+    valid = stream.timeline.valid
+    if isinstance(field, Sensor | Pose):
+        valid = field_table(opened, field)[1]
+    plan = plan_field(field, stream.timeline, start_ns, duration_ns, at, valid)
+    kind = FrameJob if isinstance(field, PictureField) else TableJob
+    return kind(opened, stream, field, plan)

@@ -1,0 +1,260 @@
+"""`Loader`: windows in, aligned batches on the device out; state, failures, statistics, close."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Literal, NamedTuple, get_args
+
+from genlock._epoch import Engine, Epoch, Failure, Pending, Transform, settle_failures
+from genlock._threads import ChannelClosed
+from genlock.batch import Batch
+from genlock.device import Delivery, Device, Transfer, make_backend
+from genlock.errors import ClosedError, FieldError, GenlockError, StateError
+from genlock.fields import Fields, check_fields
+from genlock.recording import recording_opener
+from genlock.stats import Stats, Tally, thread_counts
+from genlock.windows import Window, Windows
+
+OnError = Literal["raise", "skip", "mask"]
+STATE_VERSION = 1
+
+
+class Loader:
+    """Iterates over aligned batches; each `iter` is one epoch.
+
+    windows: what to load, in which order. fields: what each batch holds. batch_size: windows per
+    batch on this rank; the global batch is batch_size * world size. device: where tensors go:
+    "cpu", "cuda", an index, a torch.device or a callable that gives one. transform(sample, rng):
+    runs on worker threads with NumPy in and out; rng is seeded by (seed, epoch, position); what
+    it raises is always raised here. on_error: "raise" the first failure in order; "skip" leaves
+    the batch shorter; "mask" keeps shapes, values zero and mask False. max_failures: a number, or
+    a fraction of an epoch's windows, after which a GenlockError is raised. threads: per pool
+    ("video", "image", "audio", "table", "transform") or one number for each. prefetch: batches
+    made ahead. tail: "drop" the last incomplete global batch or "pad" it with masked samples.
+
+    A loader is used by one thread, holds worker threads until `close` (or the end of its `with`
+    block, its collection or the interpreter's exit), and cannot be used in a forked child.
+    """
+
+    def __init__(
+        self,
+        windows: Windows,
+        fields: Fields,
+        *,
+        batch_size: int,
+        device: Device = None,
+        transform: Transform | None = None,
+        on_error: OnError = "raise",
+        max_failures: int | float | None = None,
+        threads: Mapping[str, int] | int | None = None,
+        prefetch: int = 2,
+        tail: Literal["drop", "pad"] = "drop",
+        pin_memory: bool | None = None,
+    ) -> None:
+        if batch_size < 1 or prefetch < 1:
+            raise FieldError("batch_size and prefetch must be at least 1")
+        if on_error not in get_args(OnError):
+            raise FieldError(f"on_error {on_error!r} is not one of {get_args(OnError)}")
+        if tail not in ("drop", "pad"):
+            raise FieldError(f"tail {tail!r} is not 'drop' or 'pad'")
+        self.windows = windows
+        self.fields = dict(fields)
+        self.batch_size = batch_size
+        self.on_error = on_error
+        self.max_failures = max_failures
+        self.tail = tail
+        self.failures: list[Failure] = []
+        self._device, self._pin_memory = device, pin_memory
+        self._delivery: Delivery | None = None
+        self._position = Position(0, 0)
+        self._continues = True
+        self._tally = Tally()
+        self._process = os.getpid()
+        self._engine = Engine(
+            self.fields,
+            check_fields(self.fields),
+            recording_opener(windows),
+            thread_counts(threads),
+            prefetch,
+            transform,
+            on_error,
+        )
+        self._finalizer = weakref.finalize(self, Engine.close, self._engine)
+
+    def __len__(self) -> int:
+        """Batches in an epoch, the same on every rank."""
+        whole, rest = divmod(self.windows.total, self.global_batch_size)
+        return whole + (1 if rest and self.tail == "pad" else 0)
+
+    @property
+    def global_batch_size(self) -> int:
+        """Windows per step over all ranks."""
+        return self.batch_size * self.windows.world_size
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the batch received last, or the one that `iter` begins with."""
+        return self._position.epoch
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._check_open()
+        if not self._continues:
+            self._position = Position(self._position.epoch + 1, 0)
+        self._continues = False
+        if self._delivery is None:
+            self._delivery = Delivery(make_backend(self._device, self._pin_memory))
+        epoch, first = self._position
+        batches = _batches(self.windows, epoch, self.batch_size, range(first, len(self)))
+        others = partial(_spread, self.windows)
+        seeds = (self.windows.seed, epoch)
+        running = Epoch(self._engine, batches, seeds, self.batch_size, others)
+        return _Iterator(self, running, self._delivery)
+
+    def _check_open(self) -> None:
+        if os.getpid() != self._process:
+            raise ClosedError("this loader belongs to another process: make one after the fork")
+        if self._engine.closed:
+            raise ClosedError("this loader is closed")
+
+    def _received(self, pending: Pending) -> None:
+        self._position = Position(self._position.epoch, pending.number + 1)
+        self.failures += [pending.failures[i] for i in sorted(pending.failures)]
+        limit = self.max_failures
+        if isinstance(limit, float):
+            limit *= self.windows.total
+        if limit is not None and len(self.failures) > limit:
+            message = f"{len(self.failures)} windows failed, more than max_failures allows"
+            raise GenlockError(f"{message} ({limit:g})") from self.failures[-1].error
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the training loop is: a few numbers and a fingerprint, whatever was prefetched."""
+        return {
+            "version": STATE_VERSION,
+            "epoch": self._position.epoch,
+            "batch": self._position.batch,
+            "failures": len(self.failures),
+            **self._identity(),
+        }
+
+    def _identity(self) -> dict[str, Any]:
+        text = repr([(name, field.fingerprint()) for name, field in self.fields.items()])
+        return {
+            "windows": self.windows.fingerprint(),
+            "fields": hashlib.sha256(text.encode()).hexdigest()[:16],
+            "seed": self.windows.seed,
+            "global_batch_size": self.global_batch_size,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go to a saved place; the next `iter` continues there.
+
+        A state saved after the last batch of an epoch continues with the next epoch. Raises
+        StateError naming what differs from the loader that saved it.
+        """
+        if state.get("version") != STATE_VERSION:
+            raise StateError(f"state of version {state.get('version')}, expected {STATE_VERSION}")
+        for name, value in self._identity().items():
+            if state.get(name) != value:
+                raise StateError(
+                    f"the state was saved with another {name.replace('_', ' ')}: "
+                    f"{state.get(name)}, here {value}"
+                )
+        epoch, batch = int(state["epoch"]), int(state["batch"])
+        done = batch >= len(self)
+        self._position = Position(epoch + 1, 0) if done else Position(epoch, batch)
+        self._continues = True
+
+    def stats(self) -> Stats:
+        """What each stage has done since the loader was made, and the bottleneck."""
+        return self._tally.stats(self._engine, len(self.failures))
+
+    def close(self) -> None:
+        """End all threads and close all files, within 2 s; safe to call twice."""
+        if os.getpid() == self._process and self._delivery is not None:
+            self._delivery.close()
+        self._finalizer()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{name}={type(field).__name__}" for name, field in self.fields.items())
+        return f"Loader({len(self)} batches of {self.batch_size}, {names})"
+
+
+class Position(NamedTuple):
+    """How many batches of which epoch the user has received."""
+
+    epoch: int
+    batch: int
+
+
+def _batches(
+    windows: Windows, epoch: int, size: int, numbers: range
+) -> Iterator[tuple[int, list[int], list[Window]]]:
+    """This rank's share of each global batch: the positions congruent to its rank."""
+    order = windows.order(epoch)
+    world = windows.world_size
+    for number in numbers:
+        first = number * size * world
+        last = min(first + size * world, windows.total)
+        positions = list(range(first + windows.rank, last, world))
+        yield number, positions, [order[position] for position in positions]
+
+
+def _spread(windows: Windows, count: int = 64) -> Iterator[Window]:
+    """Some windows spread over all of them."""
+    step = max(1, len(windows) // count)
+    return (windows[i] for i in range(0, len(windows), step))
+
+
+class _Iterator(Iterator[Batch]):
+    """One epoch of a loader. Collected early, it stops what was prefetched."""
+
+    def __init__(self, loader: Loader, epoch: Epoch, delivery: Delivery) -> None:
+        self._loader = loader
+        self._epoch = epoch
+        self._delivery = delivery
+        self._sent: deque[tuple[Pending, Transfer | None]] = deque()
+        self._ending: BaseException | None = None
+        weakref.finalize(self, epoch.stop).atexit = False
+
+    def __next__(self) -> Batch:
+        self._loader._check_open()
+        with self._loader._tally.waiting():
+            while True:
+                self._send_ready()
+                if not self._sent:
+                    assert self._ending is not None
+                    raise self._ending
+                pending, transfer = self._sent.popleft()
+                self._loader._received(pending)
+                if transfer is not None:
+                    batch = transfer.arrived()
+                    self._loader._tally.count(batch)
+                    return batch
+
+    def _send_ready(self) -> None:
+        """Start copies while there is room ahead; wait only if no batch is on its way."""
+        while self._ending is None and len(self._sent) < self._delivery.backend.ahead:
+            try:
+                pending = self._epoch.next(wait=not self._sent)
+                if pending is None:
+                    return
+                collated = settle_failures(pending, self._loader.on_error)
+                transfer = None if collated is None else self._delivery.send(collated)
+                self._sent.append((pending, transfer))
+            except ChannelClosed:
+                closed = self._epoch.stopped
+                self._ending = ClosedError("this loader is closed") if closed else StopIteration()
+            except Exception as error:
+                self._epoch.stop()
+                self._ending = error

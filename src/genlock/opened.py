@@ -1,0 +1,191 @@
+"""`Opened`: a source whose streams are on the recording's clock, and what decodes them.
+
+It is what the loader's workers and the `Recording` façade both read from.
+"""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, closing
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genlock._pool import ExclusivePool
+from genlock.decoders import make_decoder
+from genlock.errors import ClockError, StreamError, WindowError, error_context
+from genlock.fields import Field
+from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions
+from genlock.location import Location
+from genlock.sources import open_source
+from genlock.stream import Span, Stream
+from genlock.timeline import ClockMap
+
+Table = tuple[NDArray[Any], NDArray[np.bool_]]
+
+
+class Opened:
+    """A recording that is open. Thread-safe.
+
+    streams: by name; times on the recording's clock where a map or the layout relates the
+    stream's clock to it, else on the stream's own. clock_of: the clock each one's times are on.
+    """
+
+    def __init__(
+        self,
+        location: Location,
+        options: OpenOptions | None = None,
+        clocks: Mapping[str, ClockMap] | None = None,
+    ) -> None:
+        self.location = location
+        self.options = options or OpenOptions()
+        with error_context(recording=location.uri):
+            self.source = open_source(location, self.options)
+        self.clocks = dict(clocks or {})
+        maps = {**self.source.clocks, **self.clocks}
+        self.streams: dict[str, Stream] = {}
+        self.clock_of: dict[str, str] = {}
+        for name, stream in self.source.streams.items():
+            clock = stream.info.clock or self.source.clock
+            self.streams[name] = stream.on_clock(maps.get(clock, ClockMap()))
+            self.clock_of[name] = self.source.clock if clock in maps else clock
+        self._tables: dict[tuple[str, tuple[str, ...] | None, str], Table] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def uri(self) -> str:
+        return self.location.uri
+
+    def stream(self, field: Field) -> Stream:
+        """The stream that a field reads. Raises StreamError, or the stream's own problem."""
+        stream = self.streams.get(field.stream)
+        if stream is None:
+            close = difflib.get_close_matches(field.stream, self.streams, 1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            kinds = ", ".join(f"{s.name} ({s.info.modality})" for s in self.streams.values())
+            raise StreamError(
+                f"{self.uri} has no stream {field.stream!r}{hint}; it has {kinds or 'none'}",
+                recording=self.uri,
+                stream=field.stream,
+            )
+        if stream.info.modality not in field.modalities:
+            raise StreamError(
+                f"{type(field).__name__} cannot read {field.stream!r}: it is a "
+                f"{stream.info.modality} stream",
+                recording=self.uri,
+                stream=field.stream,
+            )
+        if stream.problem is not None:
+            raise stream.problem
+        return stream
+
+    def require_common_clock(self, names: Iterable[str]) -> None:
+        """Raise ClockError unless the times of these streams can be compared."""
+        clocks = {self.clock_of[name]: name for name in names}
+        if len(clocks) > 1:
+            listed = " and ".join(f"{clock!r} (stream {name})" for clock, name in clocks.items())
+            raise ClockError(
+                f"{self.uri}: nothing relates the clocks {listed}. State it in recording.toml, "
+                "e.g. [clocks.NAME] offset_ns = 0, or pass clock={'NAME': genlock.ClockMap()}",
+                recording=self.uri,
+            )
+
+    def span(self, over: Iterable[str] | None = None) -> Span:
+        """The time that streams have in common (default all but labels and empty ones).
+
+        Raises StreamError, ClockError; WindowError if they have none in common.
+        """
+        names = list(over) if over is not None else self._timed_names()
+        for name in names:
+            if name not in self.streams:
+                raise StreamError(f"{self.uri} has no stream {name!r}", recording=self.uri)
+            if (problem := self.streams[name].problem) is not None:
+                raise problem
+        self.require_common_clock(names)
+        timelines = [self.streams[name].timeline for name in names]
+        if not timelines or not all(map(len, timelines)):
+            raise WindowError(f"{self.uri}: no rows in {', '.join(names) or 'any stream'}")
+        start_ns = max(timeline.start_ns for timeline in timelines)
+        end_ns = min(timeline.end_ns for timeline in timelines)
+        if start_ns >= end_ns:
+            raise WindowError(
+                f"{self.uri}: the streams {', '.join(names)} have no time in common; name those "
+                "that should with over=[…]"
+            )
+        return Span(self.uri, start_ns, end_ns)
+
+    def _timed_names(self) -> list[str]:
+        streams = self.streams.values()
+        return [s.name for s in streams if s.info.modality != "labels" and len(s.timeline)]
+
+    def table(self, stream: str, columns: tuple[str, ...] | None, dtype: str) -> Table:
+        """Columns of a table stream side by side, [N, D], and which rows are whole, [N].
+
+        A row is whole if every value of these columns is finite. Cached while open.
+        """
+        key = (stream, columns, dtype)
+        with self._lock:
+            if key not in self._tables:
+                with error_context(recording=self.uri, stream=stream):
+                    self._tables[key] = self._read_table(stream, columns, dtype)
+            return self._tables[key]
+
+    def _read_table(self, stream: str, columns: tuple[str, ...] | None, dtype: str) -> Table:
+        arrays = self.columns(stream)
+        for name in columns or ():
+            if name not in arrays:
+                raise StreamError(
+                    f"{self.uri}: stream {stream!r} has no column {name!r}; it has "
+                    f"{', '.join(arrays)}",
+                    recording=self.uri,
+                    stream=stream,
+                )
+        rows = len(self.streams[stream].timeline)
+        parts = [arrays[name].reshape(rows, -1) for name in columns or arrays]
+        whole = np.ones(rows, np.bool_)
+        for part in parts:
+            if np.issubdtype(part.dtype, np.floating):
+                whole &= np.isfinite(part).all(axis=1)
+        # without a copy through float64, so that 64-bit integers keep their last digit
+        values = np.concatenate([part.astype(dtype) for part in parts], axis=1)
+        listed = self.streams[stream].timeline.valid
+        if listed is not None:
+            whole &= listed
+        return values, whole
+
+    def columns(self, stream: str) -> Mapping[str, NDArray[Any]]:
+        """All columns of a table stream as stored."""
+        with closing(self.decoder(stream)) as decoder:
+            return cast(ColumnDecoder, decoder).columns()
+
+    def decoder(self, stream: str, depth: bool = False) -> Decoder:
+        """A new decoder of a stream, to be used by one thread at a time and closed."""
+        units = self.source.units(stream)
+        try:
+            source_stream = self.source.streams[stream]
+            return make_decoder(units, source_stream, depth, self.options.max_pixels)
+        except BaseException:
+            units.close()
+            raise
+
+    def close(self) -> None:
+        self.source.close()
+
+
+class DecoderPool:
+    """Keeps decoders of recordings open for the next window; each serves one thread at a time."""
+
+    def __init__(self, capacity: int) -> None:
+        self._pool: ExclusivePool[Decoder] = ExclusivePool(capacity)
+
+    def lease(self, opened: Opened, stream: str, depth: bool) -> AbstractContextManager[Decoder]:
+        """Borrow a decoder of a stream; an error inside closes it instead of keeping it."""
+        key = (opened.uri, stream, depth)
+        return self._pool.lease(key, partial(opened.decoder, stream, depth))
+
+    def close(self) -> None:
+        self._pool.close()
