@@ -1,0 +1,172 @@
+"""`python -m genlock.demo`: load a recording, train a small model on it, say what it took.
+
+Without `--data` it writes the sample recording first. It prints a table (windows/s, frames/s,
+MB/s, CPU seconds, time to first batch, waiting, worst alignment error) and writes one picture.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import nn
+from tqdm.auto import tqdm
+
+from genlock import samples
+from genlock.batch import Batch
+from genlock.errors import FieldError
+from genlock.fields import Audio, Depth, Field, Fields, Pose, Sensor, Video
+from genlock.loader import Loader
+from genlock.notebook import plot
+from genlock.recording import Recording, Windows
+from genlock.recording import open as open_recording
+
+WINDOW_S, STRIDE_S, BATCH = 1.0, 0.25, 4
+
+
+def choose_fields(recording: Recording) -> dict[str, Field]:
+    """One field for the first stream of each modality, small enough for a demo."""
+    makers: dict[str, Field] = {}
+    for name, stream in recording.streams.items():
+        if stream.problem is not None or not len(stream.timeline):
+            continue
+        match stream.info.modality:
+            case "video":
+                field: Field = Video(name, rate=10, size=(64, 64))
+            case "depth":
+                field = Depth(name, rate=10, size=(64, 64))
+            case "audio":
+                field = Audio(name, rate=16_000, channels=1)
+            case "sensor":
+                field = Sensor(name, rate=100)
+            case "pose":
+                field = Pose(name, rate=10, relative_to="first")
+            case _:
+                continue
+        makers.setdefault(stream.info.modality, field)
+        if stream.info.modality == "sensor" and name != makers["sensor"].stream:
+            makers[name] = field
+    if not makers:
+        raise FieldError(f"{recording.uri} has no stream to load", recording=recording.uri)
+    return makers
+
+
+class Model(nn.Module):
+    """Predicts the pose track of a window (or, without poses, its last frame) from the rest."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__()
+        self.inputs = [name for name in batch if name != "pose" and batch[name].numel()]
+        self.encoders = nn.ModuleDict({name: nn.LazyLinear(32) for name in self.inputs})
+        self.head = nn.Sequential(nn.ReLU(), nn.LazyLinear(64), nn.ReLU(), nn.LazyLinear(70))
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        parts = []
+        for name in self.inputs:
+            scale = 255.0 if batch[name].dtype == torch.uint8 else 1.0
+            flat = batch[name].float().flatten(1) / scale
+            parts.append(self.encoders[name](flat))
+        answer: torch.Tensor = self.head(torch.cat(parts, 1))
+        return answer
+
+
+def target_of(batch: Batch) -> torch.Tensor:
+    """What the model is to predict, [B, 70]."""
+    if "pose" in batch:
+        track = batch["pose"].float().flatten(1)
+    else:
+        name = next(iter(batch))
+        track = batch[name].float().flatten(1)[:, -70:] / batch[name].float().abs().max().clamp(1)
+    return nn.functional.pad(track, (0, 70 - track.shape[1]))
+
+
+class AlignmentError:
+    """Keeps the worst |source time - grid time| of each field, over valid entries."""
+
+    def __init__(self) -> None:
+        self.worst_ns: dict[str, int] = {}
+
+    def add(self, batch: Batch) -> None:
+        for name, times in batch.times.items():
+            error = (batch.source_times[name] - times).abs()
+            valid = batch.mask[name][:, : error.shape[1]]
+            worst = int(error[valid].max()) if valid.any() else 0
+            self.worst_ns[name] = max(self.worst_ns.get(name, 0), worst)
+
+
+def train(windows: Windows, fields: Fields, epochs: int) -> None:
+    """Train for some epochs and print the table."""
+    worst = AlignmentError()
+    model, optimiser, loss = None, None, torch.tensor(0.0)
+    began, cpu = time.perf_counter(), time.process_time()
+    first_batch_s = 0.0
+    with Loader(windows, fields, batch_size=BATCH) as loader:
+        with tqdm(total=epochs * len(loader), desc="training", unit="batch") as bar:
+            for _ in range(epochs):
+                for batch in loader:
+                    first_batch_s = first_batch_s or time.perf_counter() - began
+                    if model is None or optimiser is None:
+                        model = Model(batch)
+                        model(batch)
+                        optimiser = torch.optim.Adam(model.parameters(), 1e-3)
+                    loss = nn.functional.mse_loss(model(batch), target_of(batch))
+                    optimiser.zero_grad()
+                    loss.backward()
+                    optimiser.step()
+                    worst.add(batch)
+                    bar.set_postfix(loss=f"{loss.item():.4f}")
+                    bar.update()
+        elapsed, cpu = time.perf_counter() - began, time.process_time() - cpu
+        stats = loader.stats()
+    frames = sum(stage.items for stage in stats.stages if stage.name in ("video", "image"))
+    _print(
+        {
+            "windows/s": f"{stats.windows / elapsed:.1f}",
+            "frames/s": f"{frames / elapsed:.1f}",
+            "MB/s": f"{stats.bytes / elapsed / 1e6:.1f}",
+            "CPU seconds": f"{cpu:.2f} (of {elapsed:.2f} s)",
+            "first batch after": f"{first_batch_s:.3f} s",
+            "step waited for data": f"{stats.waited_s:.2f} s ({stats.waited_s / elapsed:.0%})",
+            **{f"worst alignment, {n}": f"{ns / 1e6:.3f} ms" for n, ns in worst.worst_ns.items()},
+        }
+    )
+    print(stats)
+
+
+def _print(rows: Mapping[str, str]) -> None:
+    width = max(map(len, rows))
+    print("\n".join(f"  {name:<{width}}  {value}" for name, value in rows.items()))
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the demo."""
+    parser = argparse.ArgumentParser(prog="genlock demo", description=__doc__)
+    parser.add_argument("--data", help="your own recording (default: a sample that is written)")
+    parser.add_argument("--out", default="out", help="folder for the picture")
+    parser.add_argument("--epochs", type=int, default=3)
+    options = parser.parse_args(argv)
+    path = options.data or samples.sample_folder(progress=True)
+    with open_recording(path) as recording:
+        print(recording)
+        fields = choose_fields(recording)
+        windows = Windows(
+            recording,
+            duration=WINDOW_S,
+            stride=STRIDE_S,
+            over=[field.stream for field in fields.values()],
+            shuffle=True,
+        )
+        print(windows)
+        train(windows, fields, options.epochs)
+        picture = Path(options.out) / "demo.png"
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        first = windows[len(windows) // 2]
+        plot(recording.read(fields, first.start_ns, WINDOW_S)).savefig(picture, dpi=110)
+    print(f"picture: {picture.resolve()}")
+
+
+if __name__ == "__main__":
+    main()

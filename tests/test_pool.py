@@ -1,0 +1,140 @@
+"""Pools of open things: exclusive or shared use, bounds, closing, forks."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from genlock._pool import ExclusivePool, SharedPool
+
+
+class Thing:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.closed = False
+
+    def close(self) -> None:
+        assert not self.closed
+        self.closed = True
+
+
+def test_exclusive_reuses_the_last_one_and_opens_another_when_in_use() -> None:
+    pool: ExclusivePool[Thing] = ExclusivePool(4)
+    made: list[Thing] = []
+
+    def make() -> Thing:
+        made.append(Thing("a"))
+        return made[-1]
+
+    with pool.lease("a", make) as first, pool.lease("a", make) as second:
+        assert first is not second
+    with pool.lease("a", make) as again:
+        assert again is first  # it was given back last
+    with pool.lease("b", lambda: Thing("b")) as other:
+        assert other.name == "b"
+    assert len(made) == 2
+    pool.close()
+    assert all(thing.closed for thing in made)
+
+
+def test_exclusive_closes_the_least_recently_used_beyond_its_capacity() -> None:
+    pool: ExclusivePool[Thing] = ExclusivePool(2)
+    things = {name: Thing(name) for name in "abc"}
+    for name in "abc":
+        with pool.lease(name, lambda name=name: things[name]):  # type: ignore[misc]
+            pass
+    assert [things[n].closed for n in "abc"] == [True, False, False]
+    pool.close()
+
+
+def test_a_thing_whose_user_failed_is_closed_not_kept() -> None:
+    pool: ExclusivePool[Thing] = ExclusivePool(2)
+    broken = Thing("a")
+    with pytest.raises(ValueError), pool.lease("a", lambda: broken):
+        raise ValueError
+    assert broken.closed
+    with pool.lease("a", lambda: Thing("new")) as fresh:
+        assert fresh.name == "new"
+
+
+def test_what_comes_back_after_close_is_closed() -> None:
+    exclusive: ExclusivePool[Thing] = ExclusivePool(2)
+    with exclusive.lease("a", lambda: Thing("a")) as thing:
+        exclusive.close()
+        assert not thing.closed
+    assert thing.closed
+    shared: SharedPool[Thing] = SharedPool(2, Thing)
+    with shared.lease("a") as thing:
+        shared.close()
+        assert not thing.closed
+    assert thing.closed
+
+
+def test_shared_opens_once_for_many_users() -> None:
+    opened: list[str] = []
+    gate = threading.Event()
+
+    def make(name: str) -> Thing:
+        opened.append(name)
+        gate.wait(10)
+        return Thing(name)
+
+    pool: SharedPool[Thing] = SharedPool(2, make)
+    got: list[Thing] = []
+    threads = [threading.Thread(target=lambda: got.append(pool.acquire("a"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    gate.set()
+    for thread in threads:
+        thread.join()
+    assert opened == ["a"] and len({id(thing) for thing in got}) == 1
+    for _ in threads:
+        pool.release("a")
+    assert not got[0].closed
+    pool.close()
+    assert got[0].closed
+
+
+def test_shared_never_closes_what_is_used_and_keeps_its_bound() -> None:
+    things: dict[str, Thing] = {}
+
+    def make(name: str) -> Thing:
+        things[name] = Thing(name)
+        return things[name]
+
+    pool: SharedPool[Thing] = SharedPool(1, make)
+    with pool.lease("a"), pool.lease("b"), pool.lease("c"):
+        assert not any(thing.closed for thing in things.values())
+    assert sum(not thing.closed for thing in things.values()) == 1
+
+
+def test_a_failure_to_open_is_not_remembered() -> None:
+    attempts: list[str] = []
+
+    def make(name: str) -> Thing:
+        attempts.append(name)
+        if len(attempts) == 1:
+            raise OSError("away")
+        return Thing(name)
+
+    pool: SharedPool[Thing] = SharedPool(1, make)
+    with pytest.raises(OSError, match="away"):
+        pool.acquire("a")
+    with pool.lease("a") as thing:
+        assert thing.name == "a"
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_starts_empty_even_if_a_lock_was_held() -> None:
+    pool: ExclusivePool[Thing] = ExclusivePool(2)
+    with pool.lease("a", lambda: Thing("parent's")):
+        pass
+    with pool._lock:  # as if another thread held it at the moment of the fork
+        child = os.fork()
+        if child == 0:
+            with pool.lease("a", lambda: Thing("child's")) as thing:
+                os._exit(0 if thing.name == "child's" else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
