@@ -1,6 +1,6 @@
-"""One pass over the windows: a planning thread, decode pools, and batches that come out in order.
+"""One pass over the windows: a planning thread, decode pools, batches that come out in order.
 
-    order ─► plan (one thread) ─► pools, one per modality ─► transform ─► Channel[Pending] ─► consumer
+    order ─► plan (one thread) ─► pools, one per modality ─► transform ─► Channel ─► consumer
 
 A `Pending` carries its place in the order from the start, so what the consumer has received is
 the state of the loader, whatever was prefetched.
@@ -21,7 +21,7 @@ from genlock._pool import SharedPool
 from genlock._threads import Channel, ChannelClosed, Meter, Runner, TaskPool, join
 from genlock.batch import Assembly, Collated, Sample
 from genlock.errors import GenlockError
-from genlock.fetch import Job, SlotSpec, plan_window
+from genlock.fetch import Job, Slot, SlotSpec, plan_window
 from genlock.fields import Fields
 from genlock.opened import DecoderPool, Opened
 from genlock.windows import Window
@@ -80,6 +80,11 @@ class Engine:
             if pool not in self._pools:
                 self._pools[pool] = TaskPool(pool, self._threads[pool])
         self._pools[pool].submit(task)
+
+    def count(self, job: Job, slot: Slot) -> None:
+        """Note what a job delivered in its pool's statistics."""
+        nbytes = 0 if job.spec is None else slot.values.nbytes
+        self._pools[job.pool].meter.count(len(slot.times), nbytes)
 
     @property
     def occupancy(self) -> float:
@@ -157,6 +162,7 @@ class _SampleTasks:
             slot = self.pending.assembly.slot(self.index, name)
             try:
                 job.fill(slot, self.epoch.engine.decoders)
+                self.epoch.engine.count(job, slot)
             except Exception as error:
                 slot.clear()
                 self._failed(name, error)

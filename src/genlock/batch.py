@@ -143,8 +143,8 @@ class Assembly:
     """A batch in the making: memory laid out from the plans, filled by workers, then collated.
 
     jobs: per sample, the planned fields, or None where planning failed or, beyond the windows, for
-    padding: such a sample is masked as a whole. templates: shapes to use if all are None. Fill `slot(i, name)` from any thread; the other
-    methods belong to one thread at a time.
+    padding: such a sample is masked as a whole. templates: shapes to use if all are None. Fill
+    `slot(i, name)` from any thread; the other methods belong to one thread at a time.
     """
 
     def __init__(
