@@ -202,12 +202,10 @@ def _batches(
 ) -> Iterator[tuple[int, list[int], list[Window]]]:
     """This rank's share of each global batch: the positions congruent to its rank."""
     order = windows.order(epoch)
-    world = windows.world_size
     for number in numbers:
-        first = number * size * world
-        last = min(first + size * world, windows.total)
-        positions = list(range(first + windows.rank, last, world))
-        yield number, positions, [order[position] for position in positions]
+        local = range(number * size, min((number + 1) * size, len(order)))
+        positions = [windows.rank + windows.world_size * i for i in local]
+        yield number, positions, [order[i] for i in local]
 
 
 def _spread(windows: Windows, count: int = 64) -> Iterator[Window]:
