@@ -29,3 +29,11 @@ def real() -> Path:
 def cases() -> Path:
     """Folder of small inputs with known right values."""
     return _shared("cases")
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample recording, written once per run."""
+    from genlock import samples
+
+    return samples.write(tmp_path_factory.mktemp("recordings") / "sample")
