@@ -160,9 +160,15 @@ class Timeline:
 
     @cached_property
     def period_ns(self) -> int:
-        """Median step between rows in ns; 0 with fewer than two rows."""
+        """Median step between rows of different times in ns; 0 with fewer than two such rows."""
         steps = np.diff(self.ns)
+        steps = steps[steps > 0]
         return int(np.median(steps)) if len(steps) else 0
+
+    @cached_property
+    def longest_ns(self) -> int:
+        """The longest duration of a row in ns; 0 where durations are unknown."""
+        return 0 if self.durations_ns is None else int(self.durations_ns.max(initial=0))
 
     @property
     def start_ns(self) -> int:
@@ -173,7 +179,12 @@ class Timeline:
 
     @property
     def end_ns(self) -> int:
-        """End, exclusive: the last row plus its duration, else plus the median period."""
+        """End, exclusive: the last row plus its duration, else plus the median period.
+
+        Raises ValueError on an empty timeline.
+        """
+        if not len(self):
+            raise ValueError("an empty timeline has no end")
         last = int(self.ns[-1])
         known = 0 if self.durations_ns is None else int(self.durations_ns[-1])
         return last + max(known or self.period_ns, 1)
@@ -232,9 +243,12 @@ class SampledTimeline(Timeline):
         return self.clock.forward(self.first_ns + ticks_to_ns(samples, period))
 
     def nearest(self, time_ns: int, rate: int | None = None) -> int:
-        """The sample at `rate` nearest to a time on the mapped clock; it may lie outside."""
+        """The sample at `rate` nearest to a time on the mapped clock (tie: the earlier).
+
+        It may lie outside the timeline.
+        """
         elapsed = int(self.clock.backward(time_ns)) - self.first_ns
-        return _round(Fraction(elapsed * (rate or self.rate), SECOND_NS))
+        return -_round(Fraction(-elapsed * (rate or self.rate), SECOND_NS))
 
     def __len__(self) -> int:
         return self.count
