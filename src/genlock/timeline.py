@@ -277,12 +277,17 @@ class SampledTimeline(Timeline):
         return int(self.at(np.array([self.count]))[0])
 
     def rows_in(self, start_ns: int, end_ns: int) -> slice:
-        bounds = self.clock.backward(np.array([start_ns, end_ns])) - self.first_ns
-        first, last = (-(-int(b) * self.rate // SECOND_NS) for b in bounds)
-        return slice(min(max(first, 0), self.count), min(max(last, 0), self.count))
+        return slice(self._first_from(start_ns), self._first_from(end_ns))
+
+    def _first_from(self, time_ns: int) -> int:
+        """The first sample whose rounded time is at or after a time."""
+        around = self.nearest(time_ns) + np.arange(-1, 3)
+        first = int(around[0] + np.searchsorted(self.at(around), time_ns))
+        return min(max(first, 0), self.count)
 
     def mapped(self, clock: ClockMap) -> SampledTimeline:
-        return SampledTimeline(self.first_ns, self.rate, self.count, self.segments, clock)
+        through = self.clock.then(clock)
+        return SampledTimeline(self.first_ns, self.rate, self.count, self.segments, through)
 
 
 @dataclass(frozen=True)
