@@ -281,9 +281,9 @@ class SampledTimeline(Timeline):
 
     def _first_from(self, time_ns: int) -> int:
         """The first sample whose rounded time is at or after a time."""
-        around = self.nearest(time_ns) + np.arange(-1, 3)
-        first = int(around[0] + np.searchsorted(self.at(around), time_ns))
-        return min(max(first, 0), self.count)
+        nearest = self.nearest(time_ns)
+        before = int(self.at(np.array([nearest]))[0]) < time_ns
+        return min(max(nearest + before, 0), self.count)
 
     def mapped(self, clock: ClockMap) -> SampledTimeline:
         through = self.clock.then(clock)
