@@ -114,7 +114,7 @@ def train(windows: Windows, fields: Fields, epochs: int) -> None:
                         optimiser = torch.optim.Adam(model.parameters(), 1e-3)
                     loss = nn.functional.mse_loss(model(batch), target_of(batch))
                     optimiser.zero_grad()
-                    loss.backward()
+                    loss.backward()  # type: ignore[no-untyped-call]
                     optimiser.step()
                     worst.add(batch)
                     bar.set_postfix(loss=f"{loss.item():.4f}")

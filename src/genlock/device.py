@@ -115,7 +115,7 @@ class CudaBackend:
     def __init__(self, device: torch.device, pin_memory: bool = True, keep: int = 2) -> None:
         self.device = device
         self.pin_memory = pin_memory
-        self.stream: Any = torch.cuda.Stream(device)
+        self.stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.recent: deque[Batch] = deque(maxlen=keep)
 
     def allocate(self, size: int) -> Block:
@@ -131,7 +131,7 @@ class CudaBackend:
 class _CudaTransfer:
     def __init__(self, backend: CudaBackend, collated: Collated) -> None:
         self._backend = backend
-        self._event: Any = torch.cuda.Event()
+        self._event: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
         self._collated: Collated | None = collated
         with torch.cuda.stream(backend.stream):
             block = self._copy(collated.block)

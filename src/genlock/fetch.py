@@ -29,12 +29,11 @@ from genlock.fields import (
     Sensor,
 )
 from genlock.interfaces import FrameFormat
-from genlock.opened import Opened
+from genlock.opened import POSE_COLUMNS, Opened
 from genlock.stream import Label, Stream
 from genlock.timeline import SampledTimeline
 from genlock.windows import Window
 
-POSE_COLUMNS = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
 INT64, BOOL = np.dtype(np.int64), np.dtype(np.bool_)
 
 

@@ -84,8 +84,7 @@ def _seconds(sample: Sample, name: str, start_ns: int) -> NDArray[np.float64]:
     times, steps = sample.times[name], len(sample.mask[name])
     if len(times) != steps:
         return np.arange(steps) * (sample.window.duration_ns / SECOND_NS / max(1, steps))
-    seconds: NDArray[np.float64] = (times - start_ns) / SECOND_NS
-    return seconds
+    return np.asarray((times - start_ns) / SECOND_NS, np.float64)
 
 
 @dataclass
@@ -112,28 +111,29 @@ class _Panel:
         shown = np.linspace(0, len(self.values) - 1, min(MAX_THUMBNAILS, len(self.values)))
         width = duration / MAX_THUMBNAILS
         for i in np.unique(shown.astype(int)):
-            picture, options = picture_of(self.values[i])
+            picture, colors = picture_of(self.values[i])
             left = min(float(self.seconds[i]), duration - width)
-            aspect = {"aspect": "auto", "extent": (left, left + 0.96 * width, 0, 1)}
-            axis.imshow(picture, **aspect, **options, alpha=1.0 if self.mask[i] else 0.2)
+            extent = (left, left + 0.96 * width, 0.0, 1.0)
+            faded = 1.0 if self.mask[i] else 0.2
+            axis.imshow(picture, colors, aspect="auto", extent=extent, alpha=faded)
         axis.set_ylim(0, 1)
         axis.set_yticks([])
 
 
-def picture_of(frame: NDArray[Any]) -> tuple[NDArray[Any], dict[str, Any]]:
-    """A frame as matplotlib's imshow wants it: [H, W, 3] or, for depth and grey, [H, W] + options.
+def picture_of(frame: NDArray[Any]) -> tuple[NDArray[Any], str | None]:
+    """A frame as matplotlib's imshow wants it: [H, W, 3], or [H, W] and a colour map for it.
 
     Depth pixels that are 0 (invalid) are left blank.
     """
     if frame.ndim == 2:
-        return np.ma.masked_equal(frame, 0), {"cmap": "viridis"}
+        return np.ma.masked_equal(frame, 0), "viridis"
     if frame.shape[0] in (1, 3, 4) and frame.shape[-1] not in (1, 3, 4):
         frame = np.moveaxis(frame, 0, -1)
     if frame.dtype == np.uint16:
         frame = (frame >> 8).astype(np.uint8)
     if frame.shape[-1] == 1:
-        return frame[..., 0], {"cmap": "gray"}
-    return frame, {}
+        return frame[..., 0], "gray"
+    return frame, None
 
 
 class Player:
@@ -194,8 +194,8 @@ def _encode(
 
 
 def _rgb8(frame: NDArray[Any]) -> NDArray[np.uint8]:
-    picture, options = picture_of(frame)
-    if options:
+    picture, colors = picture_of(frame)
+    if colors:
         picture = np.repeat(picture[..., None], 3, axis=2)
     if np.issubdtype(picture.dtype, np.floating):
         picture = np.clip(picture * 255, 0, 255)

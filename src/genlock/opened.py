@@ -25,6 +25,7 @@ from genlock.sources import open_source
 from genlock.stream import Span, Stream
 from genlock.timeline import ClockMap
 
+POSE_COLUMNS = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
 Table = tuple[NDArray[Any], NDArray[np.bool_]]
 
 
@@ -125,7 +126,8 @@ class Opened:
     def table(self, stream: str, columns: tuple[str, ...] | None, dtype: str) -> Table:
         """Columns of a table stream side by side, [N, D], and which rows are whole, [N].
 
-        A row is whole if every value of these columns is finite. Cached while open.
+        A row is whole if every value of these columns is finite and, of poses, the quaternion is
+        one. Cached while open.
         """
         key = (stream, columns, dtype)
         with self._lock:
@@ -152,6 +154,8 @@ class Opened:
                 whole &= np.isfinite(part).all(axis=1)
         # without a copy through float64, so that 64-bit integers keep their last digit
         values = np.concatenate([part.astype(dtype) for part in parts], axis=1)
+        if columns == POSE_COLUMNS:
+            whole &= values[:, 3:].any(axis=1)
         listed = self.streams[stream].timeline.valid
         if listed is not None:
             whole &= listed
