@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from genlock._memory import ArraySpec
 from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_audio, plan_field
-from genlock.decoders.depth import resize_depth, to_metres
+from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
 from genlock.errors import FieldError, error_context
 from genlock.fields import (
     Audio,
@@ -183,10 +183,11 @@ class FrameJob(Job):
             if not coded_depth:
                 valid: NDArray[np.bool_] = decoder.read(rows, self.field.format, out)
                 return valid
+            encoding = depth_encoding(self.stream)
             codes = np.empty((len(rows), *self.stream.info.shape[:2], 1), np.uint16)
             valid = decoder.read(rows, FrameFormat(None, None, "gray", "uint16", "HWC"), codes)
         for i, frame in enumerate(codes[..., 0]):
-            metres = to_metres(frame, self.stream.info.depth)
+            metres = to_metres(frame, encoding)
             out[i] = resize_depth(metres, self.field.size, self.field.crop)
         return valid
 

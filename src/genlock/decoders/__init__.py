@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from genlock.decoders.audio import AudioDecoder
-from genlock.decoders.depth import DepthDecoder
-from genlock.decoders.image import ImageDecoder
-from genlock.decoders.table import TableDecoder
-from genlock.decoders.video import VideoDecoder
+from importlib import import_module
+from typing import cast
+
 from genlock.errors import StreamError
 from genlock.interfaces import Decoder, Units
 from genlock.stream import Stream
+
+DECODERS = {
+    ("packets", False): "video.VideoDecoder",
+    ("packets", True): "video.VideoDecoder",
+    ("image", False): "image.ImageDecoder",
+    ("image", True): "depth.DepthDecoder",
+    ("samples", False): "audio.AudioDecoder",
+    ("columns", False): "table.TableDecoder",
+}
+"""(encoding, whether pictures are wanted as depth maps) → module and class of this package."""
 
 
 def make_decoder(units: Units, stream: Stream, depth: bool, max_pixels: int | None) -> Decoder:
     """The decoder that fits a stream's encoding; it owns and closes `units`.
 
-    depth: whether pictures are wanted as depth maps. Raises StreamError for an encoding that
-    nothing decodes.
+    Imports the decoder's module, and with it the third-party reader, when it is first needed.
+    Raises StreamError for an encoding that nothing decodes.
     """
-    match stream.info.encoding:
-        case "packets":
-            return VideoDecoder(units, stream, max_pixels)
-        case "image" if depth:
-            return DepthDecoder(units, stream, max_pixels)
-        case "image":
-            return ImageDecoder(units, stream, max_pixels)
-        case "samples":
-            return AudioDecoder(units, stream)
-        case "columns":
-            return TableDecoder(units, stream)
-        case other:
-            raise StreamError(f"nothing decodes units of kind {other!r}", stream=stream.name)
+    name = DECODERS.get((stream.info.encoding, depth))
+    if name is None:
+        message = f"nothing decodes units of kind {stream.info.encoding!r}"
+        raise StreamError(message, stream=stream.name)
+    module, _, decoder = name.partition(".")
+    kind = getattr(import_module(f"{__name__}.{module}"), decoder)
+    limit = {"max_pixels": max_pixels} if stream.info.encoding in ("packets", "image") else {}
+    return cast(Decoder, kind(units, stream, **limit))
