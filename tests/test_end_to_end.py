@@ -176,7 +176,7 @@ def test_labels_are_those_that_overlap(recording: gl.Recording) -> None:
 def test_at_takes_the_times_of_the_rows_that_another_field_used(recording: gl.Recording) -> None:
     fields = {
         "depth": gl.Depth("depth", at="rgb", tolerance=0.02),
-        "rgb": gl.Video("camera-rgb", rate=10, size=(48, 64)),
+        "rgb": gl.Video("camera-rgb", rate=10, size=(96, 128)),
         "pose": gl.Pose("pose", at="rgb", dtype="float64"),
     }
     start_ns = recording.start_ns + 2_000_000_000

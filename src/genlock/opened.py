@@ -80,8 +80,7 @@ class Opened:
                 recording=self.uri,
                 stream=field.stream,
             )
-        if stream.problem is not None:
-            raise stream.problem
+        stream.require_times()
         return stream
 
     def require_common_clock(self, names: Iterable[str]) -> None:
@@ -104,8 +103,7 @@ class Opened:
         for name in names:
             if name not in self.streams:
                 raise StreamError(f"{self.uri} has no stream {name!r}", recording=self.uri)
-            if (problem := self.streams[name].problem) is not None:
-                raise problem
+            self.streams[name].require_times()
         self.require_common_clock(names)
         timelines = [self.streams[name].timeline for name in names]
         if not timelines or not all(map(len, timelines)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -117,6 +118,11 @@ class Stream:
     intrinsics: Intrinsics | None = None
     extrinsics: Extrinsics | None = None
     problem: Exception | None = None
+
+    def require_times(self) -> None:
+        """Raise the stream's problem, if it has one: each time as a new exception."""
+        if self.problem is not None:
+            raise copy.copy(self.problem) from self.problem.__cause__
 
     def on_clock(self, clock: ClockMap) -> Stream:
         """The same stream with its times taken through a clock map."""
