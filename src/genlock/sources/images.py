@@ -8,7 +8,6 @@ with a problem that says what to declare.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
@@ -18,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._depth_encoding import DepthEncoding
 from genlock._pictures import SUFFIXES, PictureHeader, is_picture, npy, read_header
 from genlock.errors import DecodeError, LayoutError, OpenError, error_context
 from genlock.interfaces import CodecSpec, OpenChild, OpenOptions
 from genlock.location import Location
+from genlock.sources._picture_info import is_called_depth, picture_info
 from genlock.sources._picture_times import PictureTimes, natural, picture_times
-from genlock.stream import Modality, Stream, StreamInfo
+from genlock.stream import Stream
 from genlock.timeline import ClockMap, Report, Timeline, settle
 
 CLOCK = "file"
@@ -40,7 +39,7 @@ def claims(location: Location, head: bytes) -> bool:
         names = location.names()
         return 2 * len(_Files(location).pictures()) > len(names)
     if location.suffix == ".npy" or npy.claims(head):
-        return _is_called_depth(*location.uri.split("/")[-2:])
+        return is_called_depth(*_Files(location).called)
     return is_picture(head) or location.suffix in SUFFIXES
 
 
@@ -73,6 +72,11 @@ class _Files:
         in_memory = self.location.data is not None and "." not in self.location.name
         return "image" if in_memory else self.location.stem
 
+    @property
+    def called(self) -> list[str]:
+        """The names that may tell what the pictures are: the folder's and a lone file's."""
+        return self.location.uri.split("/")[-1 if self.is_folder else -2 :]
+
     def at(self, name: str) -> Location:
         return self.location.child(name) if self.is_folder else self.location
 
@@ -84,7 +88,7 @@ class _Files:
         """All picture files directly in the folder, numbers in order of their value."""
         if not self.is_folder:
             return [self.location.name]
-        suffixes = SUFFIXES | ({".npy"} if _is_called_depth(self.location.name) else set())
+        suffixes = SUFFIXES | ({".npy"} if is_called_depth(self.location.name) else set())
         names = self.location.names()
         found = [n for n in names if PurePosixPath(n).suffix.lower() in suffixes]
         return sorted(found, key=natural)
@@ -169,7 +173,8 @@ def _open_stream(
         times = picture_times(name, files.location, names, declaration.get("time"), unit)
         names, timeline, report = _rows(files, times, int(declaration.get("zero_ns", 0)))
         header = _first_header(files, names, timeline.valid)
-        info, notes = _describe(files, name, declaration, header)
+        info, notes = picture_info((name, *files.called), declaration, header)
+        info = replace(info, clock=str(declaration.get("clock", CLOCK)))
         info = replace(info, rate=times.rate, report=report.noting(*notes))
     return Stream(name, info, timeline, problem=times.problem), names
 
@@ -185,7 +190,7 @@ def _rows(
         raw_ns = times.raw_ns + zero_ns
         kept, report = settle(raw_ns)
         ns = raw_ns[kept]
-    names = tuple(times.names[i] for i in kept)
+    names = tuple(times.names[i] for i in kept.tolist())
     present = files.present(names)
     missing = int((~present).sum())
     timeline = Timeline(ns, valid=present if missing else None)
@@ -205,52 +210,3 @@ def _first_header(
             if not files.is_folder:
                 raise OpenError(f"cannot open {place.uri}: {error.message}") from error
     return None
-
-
-def _describe(
-    files: _Files, name: str, declaration: Mapping[str, Any], header: PictureHeader | None
-) -> tuple[StreamInfo, list[str]]:
-    """What the declaration, the first header and the names say; and what was guessed."""
-    clock = str(declaration.get("clock", CLOCK))
-    modality, notes = _modality(files, name, declaration, header)
-    depth = None
-    if "depth" in declaration:
-        depth = str(DepthEncoding.declared(declaration["depth"]))
-    if header is None:
-        notes.append("no file with a readable header was found")
-        return StreamInfo(modality, "image", clock=clock, depth=depth), notes
-    if modality == "depth" and depth is None and header.white == 1:
-        depth = "metres"
-        notes.append("depth is taken as metres, since it is floating point")
-    info = StreamInfo(
-        modality,
-        "image",
-        codec=header.codec,
-        shape=header.shape,
-        dtype=header.dtype,
-        clock=clock,
-        depth=depth,
-        rotation=header.orientation.rotation,
-        flipped=header.orientation.flipped,
-        bits=header.bits,
-    )
-    return info, notes
-
-
-def _modality(
-    files: _Files, name: str, declaration: Mapping[str, Any], header: PictureHeader | None
-) -> tuple[Modality, list[str]]:
-    kind = declaration.get("kind", "depth" if "depth" in declaration else None)
-    if kind is not None:
-        if kind not in ("video", "depth"):
-            raise LayoutError(f'kind = {kind!r}: pictures are "video" or "depth"')
-        return kind, []
-    last = 1 if files.is_folder else 2
-    called_depth = _is_called_depth(name, *files.location.uri.split("/")[-last:])
-    if called_depth and header and header.channels == 1 and header.dtype != "uint8":
-        return "depth", [f'{name!r} is taken for depth because of its name (kind = "depth")']
-    return "video", []
-
-
-def _is_called_depth(*names: str) -> bool:
-    return any(re.search(r"(?:^|[^a-z])depth", name.lower()) for name in names)
