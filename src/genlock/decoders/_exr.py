@@ -26,10 +26,10 @@ def read_exr(data: bytes, depth: bool) -> NDArray[Any]:
     except ImportError as error:
         raise MissingExtraError("OpenEXR", "exr", "reading .exr pictures") from error
     with OpenEXR.File(io.BytesIO(data), separate_channels=True, num_threads=0) as file:
-        header, channels = file.header(), file.channels()
+        channels = file.channels()
         names = _depth_channel(channels) if depth else _color_channels(channels)
         stored = np.dstack([channels[name].pixels for name in names])
-    return _on_display(stored, header)
+        return _on_display(stored, file.header())
 
 
 def _color_channels(names: Iterable[str]) -> tuple[str, ...]:
