@@ -56,7 +56,7 @@ def _table(text: str) -> tuple[Cells, list[Cells]]:
     rows = [row.strip() for row in text.splitlines() if row.strip()]
     comments = [row.lstrip("# ") for row in rows if row.startswith("#")]
     rows = [row for row in rows if not row.startswith("#")]
-    separator = next((mark for mark in ",;\t" if rows and mark in rows[-1]), None)
+    separator = next((mark for mark in ",;\t" if rows and mark in rows[0]), None)
     lines = [_cells(row, separator) for row in rows]
     header = _cells(comments[-1], separator) if comments else []
     if lines and not any(re.match(r"-?\d", cell) for cell in lines[0]):

@@ -135,10 +135,12 @@ def _from_evidence(query: _Query) -> PictureTimes:
 def _from_names(query: _Query) -> PictureTimes:
     if query.time.get("from", "name") != "name":
         raise query.fail(f'time = {{ from = {query.time["from"]!r} }}: only "name" is known')
+    unit = query.unit
     numbers = [_number(name) for name in query.names]
     if "" in numbers:
         raise query.fail(f"{query.names[numbers.index('')]!r} holds no number, so no time")
-    unit = query.unit or ("s" if all("." in number for number in numbers) else None)
+    if unit is None and all("." in number for number in numbers):
+        unit = "s"
     if unit is None:
         return query.without_unit(f"the name {query.names[0]!r}", _NAME_LINE)
     return PictureTimes(query.names, query.to_ns(numbers, unit))

@@ -69,8 +69,8 @@ class _Files:
 
     @property
     def stream_name(self) -> str:
-        in_memory = self.location.data is not None and "." not in self.location.name
-        return "image" if in_memory else self.location.stem
+        nameless = self.location.data is not None and not self.location.suffix
+        return "image" if nameless else self.location.stem.removeprefix("memory:")
 
     @property
     def called(self) -> list[str]:
