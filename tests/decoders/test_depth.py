@@ -211,7 +211,10 @@ class TestFiles:
         exr.File(header, color | {"Z": depth}).write(path)
         expected = np.zeros((5, 6), np.float32)
         expected[2:4, 1:4] = [[1, 2, 3], [4, 0, 6]]
-        assert np.array_equal(read(Path(path).read_bytes(), "metres"), expected)
+        data = Path(path).read_bytes()
+        assert np.array_equal(read(data, "metres"), expected)
+        with pytest.raises(DecodeError, match="damaged or cut short"):
+            read(data[:-3], "metres")
 
     def test_real_exr(self, real: Path) -> None:
         exr = pytest.importorskip(

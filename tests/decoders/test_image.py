@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -216,12 +217,30 @@ class TestKinds:
         path = real / "images/gradient.heic"
         with av.open(str(path)) as container:
             expected = next(container.decode(video=0)).to_ndarray(format="rgb24")
-        try:
-            frame = read(path.read_bytes())
-        except MissingExtraError as error:
-            assert "pip install 'genlock[heif]'" in str(error)
-            pytest.skip("pillow-heif is not installed")
-        assert psnr(frame, expected) > 45
+        pytest.importorskip("pillow_heif", reason="pillow-heif is not installed")
+        assert psnr(read(path.read_bytes()), expected) > 45
+
+    def test_exr(self, tmp_path: Path) -> None:
+        exr = pytest.importorskip(
+            "OpenEXR", reason="OpenEXR is not installed", exc_type=ImportError
+        )
+        color = np.float32([[[0, 0.5, 1], [2, -1, np.nan]]])
+        channels = {name: np.ascontiguousarray(color[..., k]) for k, name in enumerate("RGB")}
+        exr.File({}, channels | {"Z": np.ones((1, 2), np.float32)}).write(str(tmp_path / "x.exr"))
+        data = (tmp_path / "x.exr").read_bytes()
+        assert read(data, hwc(dtype="float32")).tolist() == [[[0, 0.5, 1], [2, -1, 0]]]
+        assert read(data).tolist() == [[[0, 128, 255], [255, 0, 0]]]
+
+    def test_without_the_extra_the_error_says_what_to_install(
+        self, real: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for module, path, extra in (
+            ("pillow_heif", "images/gradient.heic", "heif"),
+            ("OpenEXR", "exr/singlepart.0001.exr", "exr"),
+        ):
+            monkeypatch.setitem(sys.modules, module, None)
+            message = fails((real / path).read_bytes(), MissingExtraError)
+            assert f"pip install 'genlock[{extra}]'" in message
 
     def test_arrays_are_rgb(self) -> None:
         picture = gradient(10, 14)

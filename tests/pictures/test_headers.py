@@ -107,6 +107,12 @@ def test_directory_at_the_end_of_a_tiff() -> None:
     assert file.count < 2048
 
 
+def test_padding_between_the_segments_of_a_jpeg() -> None:
+    data = encode(RGB, "JPEG")
+    frame = data.index(b"\xff\xc0")
+    assert read_header(io.BytesIO(data[:frame] + b"\xff\xff" + data[frame:])).shape == (30, 50)
+
+
 @pytest.mark.parametrize("value", range(1, 9))
 def test_rotation_and_flip_describe_the_same(value: int) -> None:
     orientation = Orientation.from_exif(value)
@@ -123,6 +129,25 @@ def test_heif_turns_are_anticlockwise_then_mirrored() -> None:
         for axis, flip in ((None, lambda x: x), (0, np.flipud), (1, np.fliplr)):
             upright = Orientation.from_heif(turns, axis).upright(stored)
             assert np.array_equal(upright, flip(np.rot90(stored, turns)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x93NUMPY\x01\0\x0b\0{'descr': (",
+        b"\x93NUMPY\x01\0\x04\0{'a'",
+        b"\x93NUMPY\x01\0\x04\0\xff\xff\xff\xff",
+        encode(GRAY, "TIFF").replace(b"\2\1\3\0\1\0\0\0\x08\0", b"\2\1\3\0\1\0\0\0\x48\0"),
+        b"P5 50 30 70000\n",
+        b"P5 50 thirty 255\n",
+        b"\xff\xd8\xff\xd9",
+        b"\x89PNG\r\n\x1a\n\0\0\0\0IEND\xae\x42\x60\x82",
+        b"II*\0\x08\0\0\0\0\0",
+    ],
+)
+def test_damaged_headers(data: bytes) -> None:
+    with pytest.raises(DecodeError, match="header is damaged"):
+        read_header(io.BytesIO(data))
 
 
 @given(st.data())

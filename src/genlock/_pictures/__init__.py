@@ -55,7 +55,7 @@ def read_header(file: BinaryIO) -> PictureHeader:
     file.seek(0)
     try:
         header = form.read(file)
-    except (struct.error, ValueError, LookupError, OverflowError) as error:
+    except (struct.error, ValueError, LookupError, OverflowError, TypeError) as error:
         raise DecodeError(f"the picture's header is damaged or cut short ({error})") from error
     if header.height < 1 or header.width < 1:
         raise DecodeError(f"the picture's header says {header.height} x {header.width} pixels")

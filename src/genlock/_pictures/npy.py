@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,7 +22,11 @@ def claims(head: bytes) -> bool:
 def read(file: BinaryIO) -> PictureHeader:
     version = npy_format.read_magic(file)
     one = npy_format.read_array_header_1_0
-    shape, _, dtype = (one if version == (1, 0) else npy_format.read_array_header_2_0)(file)
+    read_fields = one if version == (1, 0) else npy_format.read_array_header_2_0
+    try:
+        shape, _, dtype = read_fields(file)
+    except (SyntaxError, TokenError) as error:  # the header is a Python literal
+        raise ValueError(error) from error
     begin = file.tell()
     end = begin + math.prod(shape) * dtype.itemsize
     return replace(describe(shape, dtype), begin=begin, end=end)

@@ -27,7 +27,8 @@ def claims(head: bytes) -> bool:
 def read(file: BinaryIO) -> PictureHeader:
     tags = _tags(file)
     kind = _DTYPES.get(tags.get(_KIND, 1), "uint")
-    dtype = np.dtype(f"{kind}{max(tags.get(_BITS, 1), 8)}")
+    bits = max(8, 1 << (tags.get(_BITS, 1) - 1).bit_length())  # 1 is read as 8, 12 as 16
+    dtype = np.dtype(f"{kind}{bits}")
     white = 1 if kind == "float" else 2 ** (8 * dtype.itemsize) - 1
     channels = 3 if tags.get(_PHOTOMETRIC) == _PALETTE else tags.get(_SAMPLES, 1)
     orientation = Orientation.from_exif(tags.get(_ORIENTATION, 1))

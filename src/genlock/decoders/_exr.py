@@ -26,6 +26,8 @@ def read_exr(data: bytes, depth: bool) -> NDArray[Any]:
     except ImportError as error:
         raise MissingExtraError("OpenEXR", "exr", "reading .exr pictures") from error
     with OpenEXR.File(io.BytesIO(data), separate_channels=True, num_threads=0) as file:
+        if not file.parts:
+            raise DecodeError("this exr is damaged or cut short")
         channels = file.channels()
         names = _depth_channel(channels) if depth else _color_channels(channels)
         stored = np.dstack([channels[name].pixels for name in names])
