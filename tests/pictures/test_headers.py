@@ -143,6 +143,9 @@ def test_heif_turns_are_anticlockwise_then_mirrored() -> None:
         b"\xff\xd8\xff\xd9",
         b"\x89PNG\r\n\x1a\n\0\0\0\0IEND\xae\x42\x60\x82",
         b"II*\0\x08\0\0\0\0\0",
+        b"\xff\xd8" + b"\xff" * 100_000,
+        b"\0\0\0\x0cftypavif\0\0\0\1meta" + bytes(100),
+        b"\0\0\0\x0cftypavif\0\0\0\2meta" + bytes(100),
     ],
 )
 def test_damaged_headers(data: bytes) -> None:

@@ -41,11 +41,15 @@ def _boxes(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
     """(type, bytes of content) of each box from here on, the cursor being at its content."""
     while len(head := file.read(8)) == 8:
         size, kind = struct.unpack(">I4s", head)
-        size -= 8
-        if size == 1 - 8:
-            size = take(file, ">Q")[0] - 16
-        if size == 0 - 8:  # up to the end of the file
+        used = 8
+        if size == 1:
+            (size,) = take(file, ">Q")
+            used = 16
+        elif size == 0:  # up to the end of the file
             size = _MAX_META
+        size -= used
+        if size < 0:
+            raise ValueError(f"a box {kind!r} that ends before it starts")
         content = file.tell()
         yield kind, min(size, _MAX_META)
         file.seek(content + size)

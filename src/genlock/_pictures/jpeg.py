@@ -13,6 +13,7 @@ SUFFIXES: tuple[str, ...] = (".jpg", ".jpeg", ".jpe")
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD9)})
 _APP1, _START_OF_SCAN = 0xE1, 0xDA
+_MOST_SEGMENTS = 1 << 16
 
 
 def claims(head: bytes) -> bool:
@@ -21,9 +22,9 @@ def claims(head: bytes) -> bool:
 
 def read(file: BinaryIO) -> PictureHeader:
     """Visits the segments up to the first scan."""
-    orientation, frame = UPRIGHT, None
+    orientation, frame, marker, segment = UPRIGHT, None, 0, 0
     file.seek(2)
-    while True:
+    for _ in range(_MOST_SEGMENTS):
         prefix, marker = take(file, "BB")
         if prefix != 0xFF:
             raise ValueError("no marker where one must be")
@@ -41,8 +42,8 @@ def read(file: BinaryIO) -> PictureHeader:
         elif marker == _APP1 and file.read(6) == b"Exif\0\0":
             orientation = exif_orientation(file)
         file.seek(segment + length)
-    if frame is None:
-        raise ValueError("no frame header")
+    if frame is None or marker != _START_OF_SCAN:
+        raise ValueError("no frame header, or no scan")
     bits, height, width, channels = frame
     dtype = "uint8" if bits <= 8 else "uint16"
     white = 2**bits - 1

@@ -159,6 +159,7 @@ class PictureDecoder(ABC):
             if header.white > 1:
                 header = replace(header, white=2**self.stream.info.bits - 1)
         else:
+            unit = bytes(unit)
             header = read_header(io.BytesIO(unit))
         header.check_limit(self.max_pixels)
         self._render(unit, header, format, out)

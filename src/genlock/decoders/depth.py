@@ -86,9 +86,9 @@ def resize_depth(
 ) -> NDArray[Any]:
     """Crop (top, left, height, width), then resize to (height, width) by the nearest pixel.
 
-    depth: [H, W, ...], codes or metres. Pixels are squares: output pixel i of n covers the middle
-    of input pixel floor((i + 1/2) * N / n), so the picture's edges stay where they are, and the
-    upper of two equally near pixels is taken (as `INTER_NEAREST_EXACT` and Pillow do).
+    depth: [H, W, ...], codes or metres. Pixels are squares and the picture's edges stay in place:
+    output pixel i of n is the input pixel of N that its centre lies in, floor((i + 1/2) * N / n),
+    and the upper of two that it lies between (as `INTER_NEAREST_EXACT` and Pillow have it).
     Raises FieldError for a crop that reaches outside.
     """
     top, left, height, width = crop or (0, 0, *depth.shape[:2])
