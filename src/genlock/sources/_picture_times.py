@@ -68,7 +68,7 @@ class _Query:
         unit_s = Fraction(UNIT_NS[unit], SECOND_NS)
         try:
             return np.array([to_ns(exact(n) * unit_s) for n in numbers], np.int64)
-        except (ValueError, OverflowError) as error:
+        except (ValueError, ArithmeticError) as error:
             raise self.fail(f"these are not times in {unit} ({error})") from error
 
 
@@ -159,7 +159,7 @@ def _from_rate(query: _Query) -> PictureTimes:
     if first == numbers[0] > 0:
         notes.append(f"file number {first} is at the stream's zero")
     if absent := numbers[-1] - numbers[0] + 1 - len(numbers):
-        notes.append(f"the numbering leaves out {absent} files")
+        notes.append(f"numbers left out between the first and the last file: {absent}")
     raw_ns = ticks_to_ns(np.array(numbers, np.int64) - first, SECOND_NS / rate)
     return PictureTimes(names, raw_ns, rate=float(rate), notes=tuple(notes))
 
@@ -189,7 +189,7 @@ def _from_listing(query: _Query) -> PictureTimes:
             raise query.fail(f"the listing {path} has {len(raw_ns)} times for {len(names)} files")
         return PictureTimes(names, raw_ns)
     unlisted = len(set(names).difference(listing.files))
-    notes = (f"{unlisted} files are left out: {path} does not list them",) if unlisted else ()
+    notes = (f"files left out, since {path} does not list them: {unlisted}",) if unlisted else ()
     return PictureTimes(listing.files, raw_ns, notes=notes)
 
 

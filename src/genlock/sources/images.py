@@ -75,7 +75,7 @@ class _Files:
     @property
     def called(self) -> list[str]:
         """The names that may tell what the pictures are: the folder's and a lone file's."""
-        return self.location.uri.split("/")[-1 if self.is_folder else -2 :]
+        return self.location.uri.rstrip("/").split("/")[-1 if self.is_folder else -2 :]
 
     def at(self, name: str) -> Location:
         return self.location.child(name) if self.is_folder else self.location
@@ -122,7 +122,7 @@ class ImageSource:
     ) -> None:
         self.location = location
         self.clocks: Mapping[str, ClockMap] = {}
-        self.streams = {name: stream for name, (stream, _) in opened.items()}
+        self.streams: Mapping[str, Stream] = {name: s for name, (s, _) in opened.items()}
         self._names = {name: names for name, (_, names) in opened.items()}
         self._files = files
 
