@@ -20,4 +20,4 @@ def read_heif(data: bytes) -> NDArray[Any]:
     except ImportError as error:
         raise MissingExtraError("pillow-heif", "heif", "reading .heic pictures") from error
     image = pillow_heif.open_heif(data, convert_hdr_to_8bit=False, hdr_to_16bit=False)
-    return np.asarray(image)
+    return np.array(image)  # a copy: a view would outlive the memory that the image frees
