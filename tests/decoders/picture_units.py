@@ -21,6 +21,8 @@ STEP_NS = 100_000_000
 class MemoryUnits:
     """Encoded pictures or arrays, one for each row; row i is "file i"."""
 
+    closed = False
+
     def __init__(self, units: Sequence[Any]) -> None:
         self._units = units
         self.spec = CodecSpec("image", options={"name": lambda row: f"file {row}"})
@@ -31,7 +33,8 @@ class MemoryUnits:
     def units(self, first: int) -> Iterator[tuple[int, Any]]:
         return iter(list(enumerate(self._units))[first:])
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.closed = True
 
 
 def stream_of(units: Sequence[Any], valid: Sequence[bool] | None = None, **info: Any) -> Stream:

@@ -430,8 +430,10 @@ class TestRows:
 
     def test_closed(self) -> None:
         data = encode(quadrants(), "PNG")
-        decoder = ImageDecoder(MemoryUnits([data]), stream_of([data]))
+        units = MemoryUnits([data])
+        decoder = ImageDecoder(units, stream_of([data]))
         decoder.close()
+        assert units.closed
         with pytest.raises(ClosedError):
             decoder.read(np.array([0]), hwc(), np.zeros((1, 32, 48, 3), np.uint8))
 

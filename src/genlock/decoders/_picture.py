@@ -149,8 +149,9 @@ class PictureDecoder(ABC):
         return sound
 
     def close(self) -> None:
-        """End the decoder's use; the units belong to whoever made them."""
+        """Close the units, which the decoder owns. May be called twice."""
         self._closed = True
+        self.units.close()
 
     def _read_one(self, row: int, format: FrameFormat, out: NDArray[Any]) -> None:
         unit = self.units.unit(row)
