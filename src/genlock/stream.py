@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -173,6 +174,13 @@ class SpanTable(Sequence[Span]):
         """Path or URL of one recording."""
         first, last = self._offsets[index], self._offsets[index + 1]
         return self._text[first:last].decode()
+
+    def fingerprint(self) -> str:
+        """A text that two tables share exactly if they hold the same spans in the same order."""
+        digest = hashlib.sha256(self._text)
+        for column in (self._offsets, self.start_ns, self.end_ns):
+            digest.update(column.astype("<i8").tobytes())
+        return digest.hexdigest()
 
     def __len__(self) -> int:
         return len(self.start_ns)
