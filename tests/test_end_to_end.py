@@ -188,6 +188,4 @@ def test_at_takes_the_times_of_the_rows_that_another_field_used(recording: gl.Re
         index = samples.frame_index(frame)
         assert samples.stamps_ns("camera-rgb", SECONDS)[index] == used_ns
     t = samples.seconds_after_zero(sample.times["pose"])
-    np.testing.assert_allclose(
-        sample["pose"][:, :3], samples.trajectory.position(t), atol=1e-3
-    )
+    np.testing.assert_allclose(sample["pose"][:, :3], samples.trajectory.position(t), atol=1e-3)

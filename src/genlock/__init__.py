@@ -1,10 +1,10 @@
 """Genlock loads AR/VR recordings for training: decoded on threads, aligned in time, batched.
 
-    import genlock as gl
+import genlock as gl
 
-    recording = gl.open("session/")
-    windows = gl.Windows(["session/"], duration=2.0)
-    loader = gl.Loader(windows, {"rgb": gl.Video("camera-rgb", rate=10)}, batch_size=8)
+recording = gl.open("session/")
+windows = gl.Windows(["session/"], duration=2.0)
+loader = gl.Loader(windows, {"rgb": gl.Video("camera-rgb", rate=10)}, batch_size=8)
 """
 
 from genlock.batch import Batch, Sample

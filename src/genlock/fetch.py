@@ -119,6 +119,11 @@ class Job:
         """What arrays `fill` needs; None for labels."""
         raise NotImplementedError
 
+    @property
+    def valid_share(self) -> float:
+        """Share of the grid that the plan serves, before anything is decoded."""
+        return float(self.plan.mask.mean()) if len(self.plan.mask) else 0.0
+
     def fill(self, slot: Slot, decoders: Decoders) -> None:
         """Decode into the slot. Errors name recording, stream and time."""
         start_ns = int(self.plan.grid_ns[0]) if len(self.plan.grid_ns) else None
@@ -259,6 +264,10 @@ class LabelJob(Job):
     @property
     def spec(self) -> None:
         return None
+
+    @property
+    def valid_share(self) -> float:
+        return 1.0
 
     def fill(self, slot: Slot, decoders: Decoders) -> None:
         start_ns, end_ns = self.plan

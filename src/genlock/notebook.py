@@ -84,7 +84,7 @@ def _seconds(sample: Sample, name: str, start_ns: int) -> NDArray[np.float64]:
     times, steps = sample.times[name], len(sample.mask[name])
     if len(times) != steps:
         return np.arange(steps) * (sample.window.duration_ns / SECOND_NS / max(1, steps))
-    return (times - start_ns).astype(np.float64) / SECOND_NS
+    return np.divide(times - start_ns, SECOND_NS, dtype=np.float64)
 
 
 @dataclass

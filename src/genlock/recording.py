@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, Self
 
+import numpy as np
 from tqdm.auto import tqdm
 
 from genlock import windows as pure
 from genlock._memory import Ring
+from genlock._pool import SharedPool
 from genlock.batch import Assembly, Sample
 from genlock.errors import ClosedError, GenlockError, WindowError
 from genlock.fetch import plan_window
@@ -130,6 +133,10 @@ def open(
     return Recording(Opened(location, options, clock))
 
 
+Reference = tuple[Location, OpenOptions, Mapping[str, ClockMap]]
+"""How a recording was opened, so that a loader opens it the same way."""
+
+
 class Windows(pure.Windows):
     """Windows over recordings: `genlock.windows.Windows` that takes paths, URLs and recordings.
 
@@ -137,6 +144,9 @@ class Windows(pure.Windows):
     but labels). on_error: "raise", or "skip" leaves unreadable recordings out and lists them in
     `skipped` as (recording, error). Other arguments: see `genlock.windows.Windows`.
     """
+
+    skipped: Sequence[tuple[str, GenlockError]] = ()
+    references: Mapping[str, Reference] = MappingProxyType({})
 
     def __init__(
         self,
@@ -150,11 +160,55 @@ class Windows(pure.Windows):
         found = _Spans(over, on_error)
         found.read(recordings)
         super().__init__(found.spans, duration=duration, **options)
-        self.skipped = found.skipped
-        self.references = found.references
+        self.skipped, self.references = found.skipped, found.references
 
+    @classmethod
+    def at(
+        cls,
+        table: Iterable[Sequence[Any]],
+        *,
+        over: Iterable[str] | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        **options: Any,
+    ) -> Self:
+        """Annotated clips: one window for each (recording, start_ns, duration, label) row.
 
-Reference = tuple[Location, OpenOptions, Mapping[str, ClockMap]]
+        recording: a path, URL or open recording. duration: seconds; None takes the span that the
+        streams of `over` have in common. The label may be left out.
+        """
+        found = _Spans(over, on_error)
+        clips = [(found.uri(recording), recording, *rest) for recording, *rest in table]
+        whole = {uri: target for uri, target, _, duration, *_ in clips if duration is None}
+        found.read(list(whole.values()))
+        rows = [(uri, *rest) for uri, _, *rest in clips]
+        made = super().at(rows, spans=found.spans, **options)
+        made.skipped, made.references = found.skipped, found.references
+        return made
+
+    @classmethod
+    def mix(cls, windows: Sequence[pure.Windows], *args: Any, **options: Any) -> pure.Windows:
+        mixed = super().mix(windows, *args, **options)
+        if isinstance(mixed, cls):
+            parts = [part for part in windows if isinstance(part, cls)]
+            mixed.references = {k: v for part in parts for k, v in part.references.items()}
+            mixed.skipped = [failure for part in parts for failure in part.skipped]
+        return mixed
+
+    def where(self, fields: Fields, min_valid: float = 1.0) -> Self:
+        """Only windows in which every field has at least this share of valid grid entries.
+
+        Decided by plans alone: nothing is decoded, but tables are read. With a progress bar.
+        """
+        order = check_fields(fields)
+        fine = np.zeros(len(self.by_index), np.bool_)
+        open_recording = recording_opener(self)
+        with closing(SharedPool(1, open_recording)) as recordings:
+            bar = tqdm(self.by_index, "where", unit="", delay=1, disable=None, leave=False)
+            for i, window in enumerate(bar):
+                with recordings.lease(window.recording) as opened:
+                    jobs = plan_window(opened, fields, order, window)
+                fine[i] = all(job.valid_share >= min_valid for job in jobs.values())
+        return self.select(fine)
 
 
 class _Spans:
@@ -180,15 +234,22 @@ class _Spans:
                 uri = target.uri if isinstance(target, Recording) else str(target)
                 self.skipped.append((uri, error))
 
-    def _span(self, target: Any) -> Span:
+    def uri(self, target: Any) -> str:
+        """The name of a recording, by which it can be opened again."""
         if isinstance(target, Recording):
             opened = target.opened
             self.references[opened.uri] = (opened.location, opened.options, opened.clocks)
-            return opened.span(self.over)
+            return opened.uri
         location = Location.of(target)
         if location.data is not None:
             self.references[location.uri] = (location, OpenOptions(), {})
-        with closing(Opened(location)) as opened:
+        return location.uri
+
+    def _span(self, target: Any) -> Span:
+        uri = self.uri(target)
+        if isinstance(target, Recording):
+            return target.opened.span(self.over)
+        with closing(_open_reference(self.references, uri)) as opened:
             return opened.span(self.over)
 
 
