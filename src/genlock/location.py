@@ -75,6 +75,15 @@ class Location:
         """Suffix in lower case, with its dot; "" if there is none."""
         return Path(self.name).suffix.lower()
 
+    @property
+    def parent(self) -> Location:
+        """The folder that this lies in. Raises OpenError in memory, where there is none."""
+        if self.data is not None:
+            raise OpenError(f"{self.uri} lies in no folder", recording=self.uri)
+        if self.path is not None:
+            return Location(self.path.parent)
+        return Location(self.uri.rstrip("/").rpartition("/")[0])
+
     def is_folder(self) -> bool:
         if self.data is not None:
             return False
