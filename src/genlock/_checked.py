@@ -136,14 +136,13 @@ def one_of(*allowed: str) -> Reader:
 
 
 def several(kind: type, cast: Callable[[Any], Any], count: int | None = None) -> Reader:
-    """Read a list of `count` values, by default one or more."""
+    """Read a list of `count` values, by default of any number."""
 
     def read(value: Any, place: Place) -> tuple[Any, ...]:
-        items = value if isinstance(value, list | tuple) else ()
-        sound = all(isinstance(item, kind) and not isinstance(item, bool) for item in items)
-        if not items or not sound or len(items) != (count or len(items)):
+        sound = isinstance(value, list | tuple) and len(value) == (count or len(value))
+        if not sound or not all(isinstance(v, kind) and not isinstance(v, bool) for v in value):
             many = "" if count is None else f"{count} "
             raise place.error(f"must be a list of {many}{_WORDS[kind]}, not {value!r}")
-        return tuple(cast(item) for item in items)
+        return tuple(cast(item) for item in value)
 
     return read

@@ -58,7 +58,7 @@ class Dialect:
                 comment, comment_end = line.lstrip("#").strip(), position
             elif line:
                 return cls._of_first_line(line, comment, start, position)
-        if comment is None:
+        if not comment:
             return None
         delimiter = _delimiter(comment)
         names = _cells(comment, delimiter)

@@ -8,6 +8,7 @@ that a stored 0.05 s is 50 ms. ISO 8601 datetimes count from 1970-01-01T00:00:00
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Literal
@@ -26,6 +27,8 @@ NO_TIME_NS = int(np.iinfo(np.int64).min)
 
 _DIGITS = {"s": 9, "ms": 6, "us": 3, "ns": 0}
 _DECIMAL = pa.decimal128(38, 18)
+# Arrow reads past a table, and may crash, on decimals of more than 38 places
+_SAFE_DECIMAL = r"^[+-]?(\d{1,19}(\.\d{0,18})?|\.\d{1,18})([eE][+-]?1?\d)?$"
 _DATETIME = re.compile(r"\d{4}-\d\d-\d\d")
 _ZONED = re.compile(r".*\d(?:Z|[+-]\d\d:?(?:\d\d)?)", re.IGNORECASE)
 
@@ -77,13 +80,13 @@ def _from_integers(column: pa.ChunkedArray, tick_ns: int) -> Nanoseconds:
 
 
 def _from_decimals(column: pa.ChunkedArray, digits: int) -> Nanoseconds:
-    try:
-        exact = pc.cast(column, _DECIMAL)
-        rounded = pc.round(exact, ndigits=digits, round_mode="half_up")
-        return _unscaled(pc.cast(rounded, pa.decimal128(38, digits)))
-    except pa.ArrowInvalid:  # more digits than 38, or no number at all
-        cells = enumerate(column.to_pylist(), start=1)
-        return np.array([_one_by_one(row, cell, digits) for row, cell in cells], np.int64)
+    if pc.all(pc.match_substring_regex(column, _SAFE_DECIMAL)).as_py() is not False:
+        with suppress(pa.ArrowInvalid):  # more than 38 digits after all
+            exact = pc.cast(column, _DECIMAL)
+            rounded = pc.round(exact, ndigits=digits, round_mode="half_up")
+            return _unscaled(pc.cast(rounded, pa.decimal128(38, digits)))
+    cells = enumerate(column.to_pylist(), start=1)
+    return np.array([_one_by_one(row, cell, digits) for row, cell in cells], np.int64)
 
 
 def _unscaled(column: pa.ChunkedArray) -> Nanoseconds:
