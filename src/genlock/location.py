@@ -63,7 +63,7 @@ class Location:
     @property
     def name(self) -> str:
         """Last part of the path."""
-        return self.uri.rstrip("/").rpartition("/")[2]
+        return self.uri.removeprefix("memory:").rstrip("/").rpartition("/")[2]
 
     @property
     def stem(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from genlock.tables.names import (
+    POSE,
     find,
     interval_columns,
     pose_columns,
@@ -122,8 +123,8 @@ def pose_names(headers: str) -> list[str]:
 
 
 def test_the_first_pose_is_taken_and_the_others_named() -> None:
-    first = [f"{part}_world_device" for part in "tx ty tz qx qy qz qw".split()]
-    second = [f"{part}_ecef_device" for part in "tx ty tz qx qy qz qw".split()]
+    first = [f"{part}_world_device" for part in POSE]
+    second = [f"{part}_ecef_device" for part in POSE]
     pose = pose_columns(read_columns([*first, *second]))
     assert pose is not None
     assert pose.frames == ("world", "device")

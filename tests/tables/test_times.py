@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from math import floor
@@ -17,7 +17,7 @@ from genlock.tables.times import NO_TIME_NS, regular_ns, stamps_ns, undeclared, 
 
 NS_IN = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 UNITS = st.sampled_from(sorted(NS_IN))
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def column(values: list[object], kind: pa.DataType | None = None) -> pa.ChunkedArray:

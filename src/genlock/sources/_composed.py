@@ -173,7 +173,7 @@ def _retimed(
 
 
 def _depth_text(declaration: StreamDeclaration) -> str | None:
-    depth = declaration.depth
-    if depth is None:
+    if declaration.depth is None:
         return None
-    return str(depth.get("encoding") or " ".join(f"{key}={value}" for key, value in depth.items()))
+    written: Mapping[str, Any] = declaration.values["depth"]
+    return str(written.get("encoding") or " ".join(f"{key}={v}" for key, v in written.items()))

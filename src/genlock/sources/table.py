@@ -8,6 +8,7 @@ stream whose times cannot be read is listed with a `problem` that says what to a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from genlock.declaration import StreamDeclaration
 from genlock.errors import ClosedError, StreamError, error_context
@@ -26,23 +27,28 @@ def claims(location: Location, head: bytes) -> bool:
 
 def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> TableSource:
     """Open a table. Raises OpenError for a damaged file, LayoutError for a wrong declaration."""
+    unnamed = location.data is not None and not location.suffix
+    stream = "table" if unnamed else location.stem
     series = {}
-    for name, values in (options.streams or {location.stem: {}}).items():
+    for name, values in (options.streams or {stream: {}}).items():
         declaration = StreamDeclaration.of(name, values, location.uri)
         with error_context(location.uri, name):
             table = open_table(location, declaration.columns)
             series[name] = Series(location.uri, name, table, declaration, options.unit)
-    return TableSource(location, series)
+    return TableSource(location, stream, series)
 
 
 class TableSource:
-    """The streams of one table, on a clock named after the file. Thread-safe."""
+    """The streams of one table, on a clock of their own. Thread-safe."""
 
-    def __init__(self, location: Location, series: Mapping[str, Series]) -> None:
+    def __init__(self, location: Location, clock: str, series: Mapping[str, Series]) -> None:
         self.location = location
-        self.clock = location.stem
+        self.clock = clock
         self.clocks: Mapping[str, ClockMap] = {self.clock: ClockMap()}
-        self.streams: Mapping[str, Stream] = {name: one.stream for name, one in series.items()}
+        self.streams: Mapping[str, Stream] = {
+            name: replace(one.stream, info=replace(one.stream.info, clock=clock))
+            for name, one in series.items()
+        }
         self._series = dict(series)
 
     def units(self, stream: str) -> TableUnits:

@@ -47,7 +47,7 @@ def looks_like_table(location: Location, head: bytes) -> bool:
     """Whether `open_table` reads such a file: by its first bytes, then by its suffix."""
     if head.startswith((PARQUET, NUMPY)) or location.suffix in TEXT_SUFFIXES:
         return True
-    return location.suffix == ".txt" and _is_tabular(head)
+    return location.suffix in (".txt", "") and b"\0" not in head and _is_tabular(head)
 
 
 def _is_tabular(head: bytes) -> bool:
