@@ -200,6 +200,7 @@ def test_aria_gaze_has_no_depth(real: Path) -> None:
     assert np.isnan(columns["depth_m"]).all()
     assert valid_rows(columns, ["yaw_rads_cpf", "pitch_rads_cpf"]).all()
     assert not valid_rows(columns, columns).any()
+    assert "column 'depth_m' holds no value" in stream.info.report.notes
     assert "left out, since they hold no numbers: session_uid" in stream.info.report.notes
 
 

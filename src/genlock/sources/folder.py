@@ -93,34 +93,39 @@ class _Streams:
             return Part(Stream(name, info, Timeline([]), problem=problem))
 
     def _source(self, name: str, declared: StreamDeclaration) -> Source:
-        where = declared.place.at("path")
-        assert declared.path is not None
-        reading: dict[str, Any] = {k: v for k, v in declared.reading.items() if k != "path"}
-        target = inside(self._base, declared.path, where)
-        if not target.exists() and set("*?[") & set(declared.path):
-            files = list(matching(self._base, declared.path.split("/")))
-            if not files:
-                raise OpenError(f"{where}: no file matches {declared.path!r}")
-            if len(files) > 1 and declared.kind not in ("video", "depth"):
-                raise where.error(f"matches {len(files)} files: {declared.kind} is in a single one")
-            target = self._base if len(files) > 1 else inside(self._base, files[0], where)
-            reading |= {"files": files} if len(files) > 1 else {}
-        elif not target.exists():
-            raise OpenError(f"{where}: there is no {declared.path!r}")
-        elif target.is_folder() and declared.time.path:
-            raise where.error("with a listing of files, give a pattern such as 'images/*.png'")
-        options = OpenOptions(None, {declared.track or name: reading}, self._max_pixels)
-        return self._opened_once(target, options, declared.kind in ("video", "audio"))
-
-    def _opened_once(self, target: Location, options: OpenOptions, shared: bool) -> Source:
-        lists_files = any("files" in values for values in options.streams.values())
+        target, reading = _target(self._base, declared)
+        # the tracks of a media file share its source; tables and pictures are read for a stream
+        shared = declared.kind in ("video", "audio") and "files" not in reading
         if shared and target.uri in self._shared:
             return self._shared[target.uri]
+        options = OpenOptions(None, {declared.track or name: reading}, self._max_pixels)
         source = self._open_child(target, options)
         self._opened.callback(source.close)
-        if shared and not lists_files:
+        if shared:
             self._shared[target.uri] = source
         return source
+
+
+def _target(base: Location, declared: StreamDeclaration) -> tuple[Location, dict[str, Any]]:
+    """Where a stream's files are, and how they are to be read: `files` lists those of a pattern."""
+    path, where = declared.path, declared.place.at("path")
+    assert path is not None
+    if not path.strip("./"):
+        raise where.error("names the folder itself: name a file in it, or a folder of pictures")
+    reading = {key: value for key, value in declared.reading.items() if key != "path"}
+    target = inside(base, path, where)
+    if target.exists():
+        if target.is_folder() and declared.time.path:
+            raise where.error("with a listing of files, give a pattern such as 'images/*.png'")
+        return target, reading
+    files = list(matching(base, path.split("/"))) if set("*?[") & set(path) else []
+    if not files:
+        raise OpenError(f"{where}: there is no file {path!r}")
+    if len(files) == 1:
+        return inside(base, files[0], where), reading
+    if declared.kind not in ("video", "depth"):
+        raise where.error(f"matches {len(files)} files: {declared.kind} is in a single one")
+    return base, {**reading, "files": files}
 
 
 def _inner(source: Source, name: str, declared: StreamDeclaration) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,10 @@ class Series:
         self._table: Table | None = table
         self._arrays: Arrays = {}
         if table.format == "csv" and self._rows.problem is None:
-            self.arrays()  # parsed as a whole: the text of its cells need not stay in memory
+            # parsed as a whole: the text of its cells need not stay in memory
+            empty = [name for name, values in self.arrays().items() if _holds_nothing(values)]
+            report = info.report.noting(*(f"column {name!r} holds no value" for name in empty))
+            self.stream = replace(self.stream, info=info.with_report(report))
 
     def arrays(self) -> Arrays:
         """The columns, read-only: a sensor's own; a pose's tx … qw as float64; a label's value.
@@ -71,6 +75,10 @@ class Series:
         for array in arrays.values():
             array.flags.writeable = False
         return arrays
+
+
+def _holds_nothing(values: NDArray[Any]) -> bool:
+    return values.dtype.kind == "f" and len(values) > 0 and bool(np.isnan(values).all())
 
 
 def _info(table: Table, layout: Layout, rows: Rows) -> StreamInfo:
