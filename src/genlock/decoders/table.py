@@ -22,6 +22,7 @@ class TableDecoder:
     """
 
     def __init__(self, units: Units, stream: Stream) -> None:
+        self._units = units
         columns: Mapping[str, NDArray[Any]] = units.unit(0)
         if stream.info.modality == "pose":
             columns = {**columns, **_normalised({name: columns[name] for name in QUATERNION})}
@@ -32,7 +33,8 @@ class TableDecoder:
         return self._columns
 
     def close(self) -> None:
-        self._columns = {}
+        """Close the units."""
+        self._units.close()
 
 
 def _normalised(columns: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
