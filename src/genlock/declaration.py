@@ -184,11 +184,6 @@ class StreamDeclaration:
         keys = {key: value for key, value in self.values.items() if key in _KEYS}
         return keys | {"time": {"rate": 1}} if self.times else keys
 
-    @property
-    def places(self) -> bool:
-        """Whether it says anything about where the stream stands."""
-        return any(key in _PLACING_KEYS for key in self.values)
-
 
 @dataclass(frozen=True)
 class ClockDeclaration:

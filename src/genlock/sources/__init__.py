@@ -20,7 +20,11 @@ from genlock.location import Location
 from genlock.sources._composed import ComposedSource, place
 
 FORMATS = ("folder", "table", "loose")
-"""Modules of this package in the order in which they are asked."""
+"""Modules of this package in the order in which they are asked.
+
+First what a recording.toml describes, then layouts of whole data sets, then pictures, sound and
+other media, then tables, last folders of anything.
+"""
 
 PICTURES = "images"
 """The format of folders of pictures, and of files that a declaration lists one by one."""
@@ -40,7 +44,7 @@ def open_source(location: Location, options: OpenOptions | None = None) -> Sourc
     declared = {key: StreamDeclaration.of(key, values) for key, values in options.streams.items()}
     reading = replace(options, streams={key: one.reading for key, one in declared.items()})
     source = _format(name).open_source(location, reading, _open_child)
-    if not any(one.places for one in declared.values()):
+    if not declared:
         return source
     try:
         return _placed(source, declared)

@@ -131,7 +131,7 @@ def place(
         clock=declaration.clock or clock or stream.info.clock,
         stamp=declaration.stamp or stream.info.stamp,
         frames=declaration.frames or stream.info.frames,
-        depth=_depth_text(declaration) or stream.info.depth,
+        depth=stream.info.depth or _depth_text(declaration),
     )
     if declaration.exposure_ns is not None:
         info = replace(info, exposure_ns=declaration.exposure_ns)

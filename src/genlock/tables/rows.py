@@ -59,7 +59,8 @@ def read_rows(
         ends = read_stamps(uri, table, layout.end, rule, place, unit) if layout.end else starts
     except (TimeUnitError, LayoutError) as problem:
         return Rows(Timeline([]), Report(), problem=problem)
-    notes = [] if rule.column else [f"times guessed to be in column {layout.time.name!r}"]
+    named = rule.column or declaration.start
+    notes = [] if named else [f"times guessed to be in column {layout.time.name!r}"]
     endless = ends < starts
     if endless.any():
         notes.append(f"dropped {endless.sum()} that have no end, or one before their start")
