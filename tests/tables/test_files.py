@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from genlock.errors import LayoutError, OpenError
+from genlock.errors import GenlockError, LayoutError, OpenError
 from genlock.location import Location
 from genlock.tables.files import Table, looks_like_table, open_table
 
@@ -210,3 +212,23 @@ def test_objects_are_never_unpickled(tmp_path: Path) -> None:
 )
 def test_what_looks_like_a_table(name: str, data: bytes, expected: bool) -> None:
     assert looks_like_table(Location(name), data) is expected
+
+
+@given(
+    st.sampled_from([b"", b"\x93NUMPY", as_npy(), as_parquet(), as_csv()]),
+    st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), max_size=4),
+    st.binary(max_size=20),
+)
+def test_damage_is_an_error_of_ours_or_a_table(
+    data: bytes, damage: list[tuple[int, int]], tail: bytes
+) -> None:
+    damaged = bytearray(data + tail)
+    for position, value in damage:
+        if damaged:
+            damaged[position % len(damaged)] = value
+    try:
+        table = open_table(Location.of(bytes(damaged)), ["a"])
+        held = [table.holds(column) for column in range(len(table.headers))]
+        table.values([column for column, (dtype, _) in enumerate(held) if dtype])
+    except (GenlockError, ValueError, OSError, pa.ArrowException) as error:
+        assert str(error)

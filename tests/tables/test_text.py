@@ -153,3 +153,16 @@ def test_lists_become_two_dimensional() -> None:
     )
     with pytest.raises(ValueError, match="differ in length: 2 and 1"):
         to_array(pa.chunked_array([[[1.0, 2.0], [3.0]]]))
+
+
+@given(
+    st.text(st.sampled_from('ab1.-,;\t \r\n"#é'), max_size=40), st.sampled_from(["utf-8", "utf-16"])
+)
+def test_any_text_is_a_table_or_is_refused(text: str, encoding: str) -> None:
+    try:
+        table = DelimitedText(text.encode(encoding))
+    except ValueError as error:
+        assert str(error)
+        return
+    for index in range(table.width):
+        assert len(to_array(table.typed(index))) == len(table.text(index)) == table.rows

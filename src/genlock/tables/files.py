@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from genlock.errors import LayoutError, OpenError
+from genlock.errors import GenlockError, LayoutError, OpenError
 from genlock.location import Location
 from genlock.tables.arrays import dtype_name, is_list, to_array
 from genlock.tables.names import interval_columns, read_columns, time_column
@@ -72,9 +72,9 @@ def open_table(location: Location, names: Sequence[str] = ()) -> Table:
         kind = NumpyTable
     try:
         return kind(location, names)
-    except LayoutError:
+    except (GenlockError, MemoryError):
         raise
-    except (ValueError, pa.ArrowException, OSError, EOFError) as error:
+    except Exception as error:  # NumPy's header parser alone raises half a dozen kinds
         raise OpenError(f"cannot read {location.uri}: {error}", recording=location.uri) from error
 
 
