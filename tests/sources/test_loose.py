@@ -68,7 +68,8 @@ def test_files_of_one_stem_stay_apart(tmp_path: Path) -> None:
 
 
 def test_a_table_without_times_is_no_stream_but_one_without_unit_is(tmp_path: Path) -> None:
-    place = write(tmp_path, {"metadata.csv": "key,value\na,1\n", "imu.csv": "t,x\n1,2\n"})
+    files = {"metadata.csv": "key,value\na,1\n", "plain.csv": "1,2\n", "imu.csv": "t,x\n1,2\n"}
+    place = write(tmp_path, files)
     source = open_source(place)
     assert list(source.streams) == ["imu"]
     assert isinstance(source.streams["imu"].problem, TimeUnitError)

@@ -364,9 +364,20 @@ def test_labels_with_ends_and_instants() -> None:
     assert instants.timeline.durations_ns.tolist() == [0]
 
 
-def test_labels_need_one_value() -> None:
-    with pytest.raises(LayoutError, match=r"value: which column holds the labels\?.*'a', 'b'"):
-        opened("start_ns,end_ns,a,b\n1,2,x,y\n")
+def test_what_labels_say_is_guessed_or_declared() -> None:
+    table = "start_ns,end_ns,n,a,b\n1,2,3,x,y\n"
+    stream, columns = opened(table)
+    assert columns["value"].tolist() == ["x"]
+    assert "labels guessed to be the first of 'a', 'b'" in stream.info.report.notes
+    assert opened(table, value="n")[1]["value"].tolist() == [3]
+    assert opened("start_ns,end_ns,n\n1,2,3\n")[1]["value"].tolist() == [3]
+    with pytest.raises(LayoutError, match="value: no column is left"):
+        opened("start_ns,end_ns\n1,2\n", kind="labels")
+
+
+def test_times_alone_are_rows_without_values() -> None:
+    stream, columns = opened("t_ns\n1\n2\n")
+    assert (stream.timeline.ns.tolist(), stream.info.shape, columns) == ([1, 2], (0,), {})
 
 
 def test_one_table_serves_several_streams() -> None:

@@ -83,7 +83,7 @@ class _SelectedUnits:
     def unit(self, index: int) -> Any:
         if self.spec.encoding == "columns":
             return {name: array[self._kept] for name, array in self._units.unit(index).items()}
-        return self._units.unit(index if self.spec.table else int(self._kept[index]))
+        return self._units.unit(index if self.spec.table is not None else int(self._kept[index]))
 
     def units(self, first: int) -> Iterator[tuple[int, Any]]:
         if self.spec.table is not None:
@@ -113,14 +113,13 @@ def place(
 ) -> Part:
     """Place a source's stream as it is declared: its clock, zero, sidecar, and calibration.
 
-    base: the folder that paths are relative to. clock: the stream's where none is declared, by
-    default the source's own. Raises LayoutError for a sidecar of another length, OpenError for
-    one that cannot be read.
+    base: the folder that paths are relative to. clock: what the source's own recording clock is
+    called here, and the stream's clock where none is declared; None leaves the stream on its own.
+    Raises LayoutError for a sidecar of another length, OpenError for one that cannot be read.
     """
     stream, kept = source.streams[inner], None
-    to_recording = source.clocks.get(stream.info.clock)
-    if to_recording is not None:
-        stream = stream.on_clock(to_recording)
+    if clock is not None and stream.info.clock in source.clocks:
+        stream = stream.on_clock(source.clocks[stream.info.clock])
     if declaration.times is not None:
         stream, kept = _retimed(stream, declaration, base)
     if declaration.zero_ns:

@@ -74,6 +74,8 @@ class _Guess:
             return
         stem = location.stem if location.stem not in self.parts else file
         source = self._open(location, stem)
+        if source is None:
+            return
         for inner, stream in source.streams.items():
             if isinstance(stream.problem, LayoutError):  # a table without times is no stream
                 continue
@@ -82,11 +84,16 @@ class _Guess:
             part = place(source, inner, name, declared, self._base, clock=stem)
             self.parts[name] = replace(part, stream=_noted(part.stream, file))
 
-    def _open(self, location: Location, stem: str) -> Source:
+    def _open(self, location: Location, stem: str) -> Source | None:
         declared = self._options.streams.get(stem)
         streams = {} if declared is None else {stem: StreamDeclaration.of(stem, declared).reading}
         options = OpenOptions(None, streams, self._options.max_pixels)
-        source = self._open_child(location, options)
+        try:
+            source = self._open_child(location, options)
+        except LayoutError:
+            if declared is not None:
+                raise
+            return None  # it takes a declaration to read it: a table that names no columns
         self._opened.callback(source.close)
         return source
 

@@ -67,10 +67,12 @@ class Columns:
     def _guess_kind(self, pose: PoseColumns | None, interval: Interval | None) -> Modality:
         declared, time = self.declared, time_column(self.all)
         others = [c for c in self.numeric if c != time]
-        if declared.start or declared.end or declared.value or (interval and not time):
+        if declared.start or declared.end or declared.value:
             return "labels"
         if pose and (pose.position or declared.quaternion or len(others) == len(pose.quaternion)):
             return "pose"
+        if interval and not time:
+            return "labels" if self._label_values(*interval) else "sensor"
         return "labels" if self.texts and not others else "sensor"
 
     def _time(self) -> Column | None:
@@ -95,15 +97,22 @@ class Columns:
 
     def _labels(self, interval: Interval | None) -> Layout:
         start, end, value = (self._named(key) for key in ("start", "end", "value"))
-        time = start or (None if self.declared.time.column else interval and interval[0])
-        time = time or self._time()
+        rule = self.declared.time
+        if start is None and interval and not (rule.column or rule.rate):
+            start = interval[0]
+        time = start or self._time()
         end = end or (interval[1] if interval and interval[0] == time else None)
-        others = [c for c in self.all if c not in (time, end) and self.dtypes[c]]
-        texts = [c for c in others if c in self.texts] or others
-        if value is None and len(texts) != 1:
-            there = ", ".join(repr(c.name) for c in texts) or "no column"
-            raise self.place.at("value").error(f"which column holds the labels? There is {there}")
-        return Layout("labels", time, {"value": value or texts[0]}, end)
+        values = [value] if value else self._label_values(time, end)
+        if not values:
+            raise self.place.at("value").error("no column is left to hold the labels")
+        there = ", ".join(repr(column.name) for column in values)
+        notes = (f"labels guessed to be the first of {there}",) if len(values) > 1 else ()
+        return Layout("labels", time, {"value": values[0]}, end, notes=notes)
+
+    def _label_values(self, *times: Column | None) -> list[Column]:
+        """The columns that may hold labels: the texts, else any."""
+        others = [c for c in self.all if c not in times and self.dtypes[c]]
+        return [c for c in others if c in self.texts] or others
 
     def _pose(self) -> PoseColumns | None:
         position, quaternion = self.declared.position, self.declared.quaternion

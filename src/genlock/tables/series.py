@@ -87,19 +87,20 @@ def _info(table: Table, layout: Layout, rows: Rows) -> StreamInfo:
     units = {name: column.unit for name, column in layout.values.items() if column.unit}
     pose = layout.pose
     period = rows.timeline.period_ns
+    rate = SECOND_NS / period if period else None
     shape: tuple[int, ...] = (sum(width for _, width in held),)
     columns = tuple(layout.values)
     if layout.modality == "pose":
         shape, columns, dtypes = (len(POSE),), POSE, {"float64"}
     elif layout.modality == "labels":
-        shape = ()
+        shape, rate = (), None
     return StreamInfo(
         layout.modality,
         "columns",
         table.format,
         shape,
         dtypes.pop() if len(dtypes) == 1 else "float64",
-        SECOND_NS / period if period else None,
+        rate,
         units=units,
         columns=columns,
         quaternion=pose.stored_order if pose else None,

@@ -52,7 +52,7 @@ class Dialect:
         """Read the dialect off the first lines of UTF-8 text; None if there is no line."""
         comment, comment_end, position = None, 0, 0
         for raw in data[:_HEAD_BYTES].splitlines(keepends=True):
-            line = raw.decode(errors="replace").strip()
+            line = raw.decode(errors="replace").lstrip("\ufeff").strip()
             start, position = position, position + len(raw)
             if line.startswith("#"):
                 comment, comment_end = line.lstrip("#").strip(), position
