@@ -107,12 +107,6 @@ def integer(value: Any, place: Place) -> int:
     return int(value)
 
 
-def number(value: Any, place: Place) -> int | float:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise place.error(f"must be a number, not {value!r}")
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
 def positive(value: Any, place: Place) -> Fraction:
     """Read a number above 0 as the decimal that is written."""
     try:

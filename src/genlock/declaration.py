@@ -21,7 +21,6 @@ from genlock._checked import (
     integer,
     mapping,
     meant,
-    number,
     one_of,
     positive,
     read_table,
@@ -29,6 +28,7 @@ from genlock._checked import (
     table,
     text,
 )
+from genlock._depth_encoding import DepthEncoding
 from genlock.errors import LayoutError
 from genlock.stream import MODALITIES, Extrinsics, Intrinsics, Modality, Stamp
 from genlock.timeline import UNIT_NS
@@ -96,11 +96,18 @@ def _frames(parent: str, child: str) -> tuple[str, str]:
     return parent, child
 
 
+def _depth(value: Any, place: Place) -> str:
+    try:
+        return str(DepthEncoding.declared(value))
+    except LayoutError as error:
+        raise place.error(error.message) from error
+
+
 _KEYS: dict[str, Reader] = {
     "kind": one_of(*MODALITIES),
     "path": text,
     "time": table(TimeRule, _TIME),
-    "depth": table(dict, {"scale": positive, "invalid": number, "encoding": text}),
+    "depth": _depth,
     "columns": several(str, str),
     "position": several(str, str, 3),
     "quaternion": several(str, str, 4),
@@ -139,14 +146,15 @@ _ONLY_FOR: dict[str, tuple[Modality, ...]] = {
 class StreamDeclaration:
     """One `[streams.NAME]` table: its keys, None where they are absent.
 
-    quaternion: columns in x, y, z, w order. values: the table as it was written.
+    depth: as in `StreamInfo`. quaternion: columns in x, y, z, w order. values: the table as it
+    was written.
     """
 
     place: Place
     kind: Modality | None = None
     path: str | None = None
     time: TimeRule = field(default_factory=TimeRule)
-    depth: Mapping[str, Any] | None = None
+    depth: str | None = None
     columns: tuple[str, ...] = ()
     position: tuple[str, str, str] | None = None
     quaternion: tuple[str, str, str, str] | None = None

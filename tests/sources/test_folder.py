@@ -14,17 +14,20 @@ import numpy as np
 import pytest
 
 from genlock import samples
+from genlock.declaration import StreamDeclaration
 from genlock.decoders.table import TableDecoder
 from genlock.errors import LayoutError, OpenError, StreamError, TimeUnitError
 from genlock.interfaces import CodecSpec, OpenOptions, Source, UnitTable
 from genlock.location import Location
 from genlock.samples import rig, trajectory
 from genlock.samples.gaze import blinking
+from genlock.sources import _composed as composed
 from genlock.sources import folder, open_source
 from genlock.stream import Extrinsics, Intrinsics, Stream, StreamInfo
 from genlock.timeline import ClockMap, SampledTimeline, Timeline
 
 IMU = '[streams.imu]\nkind = "sensor"\npath = "imu.csv"\n'
+LOOSE = StreamDeclaration.of("video", {})
 RGB = '[streams.rgb]\nkind = "video"\npath = "rgb.mp4"\n'
 
 
@@ -165,8 +168,12 @@ def test_the_sample_recording_holds_its_truth(tmp_path: Path) -> None:
 
     labels = source.streams["labels"].timeline
     assert (labels.start_ns, labels.end_ns) == (rig.ZERO_NS, rig.ZERO_NS + 3 * 10**9)
-    camera = source.streams["camera-rgb"]
-    assert camera.intrinsics is None or camera.intrinsics.size == rig.CAMERAS["camera-rgb"].size
+    depth = source.streams["depth"]
+    assert depth.timeline.ns.tolist() == rig.stamps_ns("depth", 3).tolist()
+    assert (depth.info.depth, depth.info.clock) == ("mm", "device")
+    assert depth.intrinsics is not None
+    assert depth.intrinsics.size == depth.info.shape == rig.CAMERAS["depth"].size
+    assert source.units("depth").unit(3)[1:4] == b"PNG"
     source.close()
 
 
@@ -282,6 +289,19 @@ def test_audio_is_placed_by_its_zero(tmp_path: Path) -> None:
     assert later.ns[:2].tolist() == [1055, 1056]
 
 
+def test_a_file_with_clocks_of_its_own_is_taken_to_its_recording_clock(tmp_path: Path) -> None:
+    class Clocked(Media):
+        clocks: Mapping[str, ClockMap] = {"media": ClockMap(100)}
+
+    place = write(tmp_path, {"recording.toml": RGB + "zero_ns = 1\n", "rgb.mp4": ""})
+    source = folder.open_source(place, OpenOptions(), Clocked)
+    stream = source.streams["rgb"]
+    assert (stream.timeline.start_ns, stream.info.clock) == (101, "recording")
+    # by itself the file keeps both its clocks and what relates them
+    alone = composed.place(Clocked(place, OpenOptions()), "video", "video", LOOSE, place)
+    assert (alone.stream.timeline.start_ns, alone.stream.info.clock) == (0, "media")
+
+
 # ---------------------------------------------------------------- sidecars
 
 
@@ -386,9 +406,9 @@ def test_a_grey_video_can_be_depth(tmp_path: Path) -> None:
     toml = '[streams.d]\nkind = "depth"\npath = "rgb.mp4"\ndepth = { scale = 0.001, invalid = 0 }\n'
     info = open_with_media(tmp_path, toml)[0].streams["d"].info
     assert (info.modality, info.encoding) == ("depth", "packets")
-    assert info.depth == "scale=0.001 invalid=0"
-    toml = '[streams.d]\nkind = "depth"\npath = "rgb.mp4"\ndepth = { encoding = "mm" }\n'
-    assert open_with_media(tmp_path, toml)[0].streams["d"].info.depth == "mm"
+    assert info.depth == "mm"
+    toml = '[streams.d]\nkind = "depth"\npath = "rgb.mp4"\ndepth = { encoding = "sun" }\n'
+    assert open_with_media(tmp_path, toml)[0].streams["d"].info.depth == "sun"
 
 
 @pytest.mark.parametrize(
@@ -579,6 +599,10 @@ def test_a_lone_file_is_placed_too(tmp_path: Path) -> None:
         (IMU + 'frames = { parent = "a" }\n', r"frames: needs 'child'"),
         (IMU + 'columns = "x"\n', r"columns: must be a list of texts, not 'x'"),
         (IMU + "depth = { scale = 1 }\n", r"depth: is not for a stream of kind 'sensor'"),
+        (
+            RGB.replace("video", "depth") + "depth = { scale = 0 }\n",
+            r"\[streams\.rgb\] depth: depth: scale is metres per unit, above 0",
+        ),
         (RGB + 'calibration = { model = "pinhole" }\n', r"calibration: needs 'size'"),
         (RGB + "[clocks.imu]\nscale = 2\n", r"\[clocks\.imu\]: no stream is on this clock"),
         (

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -95,6 +96,19 @@ def test_declarations_need_their_stream(tmp_path: Path) -> None:
         open_source(place, OpenOptions(streams={"inu": {"clock": "device"}}))
     with pytest.raises(LayoutError, match="unit= is for a lone file"):
         open_source(place, OpenOptions("ms"))
+
+
+def test_a_folder_of_pictures_is_a_stream(tmp_path: Path) -> None:
+    for index, name in enumerate(["1.0", "1.5", "2.25"]):
+        path = tmp_path / f"rgb/{name}.png"
+        path.parent.mkdir(exist_ok=True)
+        assert cv2.imwrite(str(path), np.full((4, 6, 3), index, np.uint8))
+    source = open_source(write(tmp_path, {"imu.csv": "t_us,gx\n1,5\n"}))
+    stream = source.streams["rgb"]
+    assert (stream.info.modality, stream.info.shape, stream.info.clock) == ("video", (4, 6), "rgb")
+    assert stream.timeline.ns.tolist() == [10**9, 1_500_000_000, 2_250_000_000]
+    assert "times are the files' names, read as seconds" in stream.info.report.notes
+    assert source.units("rgb").unit(2) == (tmp_path / "rgb/2.25.png").read_bytes()
 
 
 class Media:

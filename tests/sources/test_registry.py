@@ -94,7 +94,7 @@ def test_a_format_need_not_know_about_places(clip: Clip) -> None:
     }
     source = open_source(Location("memory:a", b"a"), OpenOptions(streams={"video": declared}))
     stream = source.streams["video"]
-    assert (stream.info.modality, stream.info.depth) == ("depth", "scale=0.001")
+    assert (stream.info.modality, stream.info.depth) == ("depth", "mm")
     assert (stream.info.clock, stream.info.exposure_ns, source.clock) == ("device", 3, "device")
     assert stream.timeline.ns.tolist() == [105, 107]
     # what is about reading is the format's own business

@@ -130,7 +130,7 @@ def place(
         clock=declaration.clock or clock or stream.info.clock,
         stamp=declaration.stamp or stream.info.stamp,
         frames=declaration.frames or stream.info.frames,
-        depth=stream.info.depth or _depth_text(declaration),
+        depth=declaration.depth or stream.info.depth,
     )
     if declaration.exposure_ns is not None:
         info = replace(info, exposure_ns=declaration.exposure_ns)
@@ -169,10 +169,3 @@ def _retimed(
     )
     in_order = np.array_equal(kept, np.arange(len(raw_ns)))
     return replace(stream, info=info, timeline=timeline), None if in_order else kept
-
-
-def _depth_text(declaration: StreamDeclaration) -> str | None:
-    if declaration.depth is None:
-        return None
-    written: Mapping[str, Any] = declaration.values["depth"]
-    return str(written.get("encoding") or " ".join(f"{key}={v}" for key, v in written.items()))
