@@ -63,7 +63,7 @@ class Location:
     @property
     def name(self) -> str:
         """Last part of the path."""
-        return self.uri.rstrip("/").rpartition("/")[2]
+        return self.uri.removeprefix("memory:").rstrip("/").rpartition("/")[2]
 
     @property
     def stem(self) -> str:
@@ -74,6 +74,15 @@ class Location:
     def suffix(self) -> str:
         """Suffix in lower case, with its dot; "" if there is none."""
         return Path(self.name).suffix.lower()
+
+    @property
+    def parent(self) -> Location:
+        """The folder that this lies in. Raises OpenError in memory, where there is none."""
+        if self.data is not None:
+            raise OpenError(f"{self.uri} lies in no folder", recording=self.uri)
+        if self.path is not None:
+            return Location(self.path.parent)
+        return Location(self.uri.rstrip("/").rpartition("/")[0])
 
     def is_folder(self) -> bool:
         if self.data is not None:

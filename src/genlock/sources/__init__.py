@@ -1,1 +1,100 @@
-"""One file per container or layout: paths in, streams and units out."""
+"""One file per container or layout: paths in, streams and units out.
+
+`FORMATS` is the one table of them. A format is chosen by content, then by suffix: the first whose
+`claims` says yes opens the location.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib import import_module
+from typing import cast
+
+from genlock._checked import meant
+from genlock.declaration import StreamDeclaration
+from genlock.errors import OpenError
+from genlock.interfaces import Format, OpenOptions, Source
+from genlock.location import Location
+from genlock.sources._composed import ComposedSource, place
+
+FORMATS = ("folder", "images", "table", "loose")
+"""Modules of this package in the order in which they are asked.
+
+First what a recording.toml describes, then layouts of whole data sets, then pictures, sound and
+other media, then tables, last folders of anything.
+"""
+
+PICTURES = "images"
+"""The format of folders of pictures, and of files that a declaration lists one by one."""
+
+
+def open_source(location: Location, options: OpenOptions | None = None) -> Source:
+    """Open a recording or a file with the format that claims it.
+
+    options.streams: keys as in a recording.toml, for any format: those about reading go to the
+    format, those about place in time and space are applied here. Raises OpenError for what is not
+    there, cannot be read, or is in no known format; LayoutError for a wrong declaration.
+    """
+    options = options or OpenOptions()
+    name = _format_name(location, options)
+    if name in ("folder", "loose"):  # their streams lie in other files: they place them as well
+        return _format(name).open_source(location, options, _open_child)
+    declared = {key: StreamDeclaration.of(key, values) for key, values in options.streams.items()}
+    reading = replace(options, streams={key: one.reading for key, one in declared.items()})
+    source = _format(name).open_source(location, reading, _open_child)
+    if not declared:
+        return source
+    try:
+        return _placed(source, declared)
+    except BaseException:
+        source.close()
+        raise
+
+
+def format_of(location: Location) -> str | None:
+    """The first format that claims a location, None if none does. Raises OpenError if absent."""
+    if not location.exists():
+        raise OpenError(f"{location.uri} does not exist", recording=location.uri)
+    head = b"" if location.is_folder() else location.head()
+    return next((name for name in FORMATS if _format(name).claims(location, head)), None)
+
+
+def _open_child(location: Location, options: OpenOptions) -> Source:
+    """Open a file of a recording; its declarations say how to read it, and no more."""
+    return _format(_format_name(location, options)).open_source(location, options, _open_child)
+
+
+def _format_name(location: Location, options: OpenOptions) -> str:
+    if any("files" in values for values in options.streams.values()):
+        return PICTURES
+    name = format_of(location)
+    if name is None:
+        tried = ", ".join(FORMATS)
+        message = f"cannot open {location.uri}: it is in none of the formats known here ({tried})"
+        raise OpenError(message, recording=location.uri)
+    return name
+
+
+def _format(name: str) -> Format:
+    return cast(Format, import_module(f"{__name__}.{name}"))
+
+
+def _placed(source: Source, declared: Mapping[str, StreamDeclaration]) -> Source:
+    """A source whose streams stand where the caller says."""
+    for name, declaration in declared.items():
+        if name not in source.streams:
+            hint = meant(name, source.streams)
+            raise declaration.place.error(f"{source.location.uri} has no such stream{hint}")
+    location = source.location
+    base = location if location.data is not None or location.is_folder() else location.parent
+    parts = [
+        place(source, name, name, declared.get(name, StreamDeclaration.of(name, {})), base)
+        for name in source.streams
+    ]
+    clocks = {part.stream.info.clock for part in parts}
+    clock = clocks.pop() if len(clocks) == 1 else source.clock
+    closing = ExitStack()
+    closing.callback(source.close)
+    return ComposedSource(location, clock, source.clocks, parts, closing)
