@@ -35,8 +35,8 @@ class UnitSamples:
     """Which samples of an audio stream each of its units holds.
 
     A unit decodes to raw samples; `skip` of them are dropped (priming, edit lists), the next
-    `count` are the stream's samples first … first + count. All int64 [U]; `first` ascends, and
-    counts are 0 where a unit holds nothing of the stream.
+    `count` are the stream's samples first … first + count. All int64 [U]; `first` and
+    first + count ascend, and counts are 0 where a unit holds nothing of the stream.
     """
 
     first: NDArray[np.int64]

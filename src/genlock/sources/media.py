@@ -18,6 +18,7 @@ from genlock._ffmpeg import Media
 from genlock.errors import OpenError, StreamError
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
+from genlock.sources._audio_packets import AudioPackets
 from genlock.sources._packets import PacketUnits
 from genlock.sources._video_packets import VideoPackets
 from genlock.stream import Stream
@@ -39,7 +40,9 @@ class TrackPackets(Protocol):
     def finish(self, name: str, media: Media) -> tuple[Stream, UnitTable]: ...
 
 
-TRACKS: Mapping[str, Callable[[Any], TrackPackets]] = MappingProxyType({"video": VideoPackets})
+TRACKS: Mapping[str, Callable[[Any], TrackPackets]] = MappingProxyType(
+    {"video": VideoPackets, "audio": AudioPackets}
+)
 """Who reads the packets of which kind of track."""
 
 
