@@ -6,6 +6,7 @@ make it read another file (playlists, concat scripts, image patterns, network pr
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,9 +17,11 @@ import av
 import av.error
 import av.format
 import numpy as np
+from av.codec.context import Flags, ThreadType
 from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Discard, Disposition, Stream
+from av.video.codeccontext import VideoCodecContext
 
 from genlock.errors import DecodeError, OpenError
 from genlock.location import Location
@@ -32,6 +35,7 @@ READS_OTHER_FILES = re.compile(
 )
 """Demuxers that open what a file names: playlists, scripts, name patterns, network streams."""
 GENERATE_PTS = 0x0001
+DEFAULT_MAX_PIXELS = 2**28
 
 
 class Media:
@@ -95,6 +99,21 @@ class Media:
 def ticks(value: int | None) -> int:
     """A time stamp as an int64: NO_TICKS where the container states none."""
     return NO_TICKS if value is None else int(value)
+
+
+def pixel_limit(stated: int | None = None) -> int:
+    """The most pixels a picture may have: as stated, else GENLOCK_MAX_PIXELS, else 2**28."""
+    return stated or int(os.environ.get("GENLOCK_MAX_PIXELS", DEFAULT_MAX_PIXELS))
+
+
+def prepare(context: VideoCodecContext, max_pixels: int) -> None:
+    """Make a decoder that is not open yet ours: one thread, no picture above the limit, and each
+    frame's `opaque` that of the packet it was decoded from.
+    """
+    context.thread_count = 1
+    context.thread_type = ThreadType.NONE
+    context.flags |= Flags.copy_opaque
+    context.options = {"max_pixels": str(max_pixels)}
 
 
 @contextmanager

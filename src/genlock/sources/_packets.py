@@ -51,6 +51,9 @@ class PacketLog:
         duration = packet.duration or 0
         self._rows.extend((ticks(packet.pts), ticks(packet.dts), duration, packet.size, flags))
 
+    def __len__(self) -> int:
+        return len(self._rows) // 5
+
     def columns(self) -> Columns:
         rows = np.array(self._rows, np.int64).reshape(-1, 5)
         pts, dts, duration, size, flags = (np.ascontiguousarray(c) for c in rows.T)

@@ -1,71 +1,107 @@
-"""A container's video track before it is decoded: its timeline, unit table and description."""
+"""A container's video track before it is read: its rows, unit table and description.
+
+Rows come from the packets alone wherever each packet says when its picture is shown. The first
+picture is decoded too: it tells where the pictures that can be decoded begin, and what only
+pictures tell (display matrix, true size, colour tags, interlacing).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from array import array
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
+from av.error import FFmpegError
 from av.packet import Packet
+from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
+from numpy.typing import NDArray
 
-from genlock._ffmpeg import NO_TICKS, Media
+from genlock._ffmpeg import Media, pixel_limit, prepare
+from genlock.errors import LimitError
 from genlock.interfaces import UnitTable
+from genlock.sources._bitstream import inspector
 from genlock.sources._packets import Columns, PacketLog
-from genlock.stream import Stream, StreamInfo
-from genlock.timeline import SECOND_NS, Report, Timeline, ticks_to_ns
+from genlock.sources._picture_info import picture_info
+from genlock.sources._video_rows import decoded_rows, packet_rows
+from genlock.stream import Stream
+
+PROBED_PACKETS = 512
+STATEFUL_CODECS = frozenset({"gif", "apng", "flic", "anm", "ansi"})
+"""Decoders whose pictures build on all before them, whatever the container flags as key."""
 
 
 class VideoPackets:
-    """Collects one video track's packets during the scan and makes a stream of them."""
+    """Collects one video track's packets while its container is demuxed once.
 
-    def __init__(self, track: VideoStream) -> None:
+    Raises LimitError if the track claims pictures above max_pixels.
+    """
+
+    def __init__(self, track: VideoStream, max_pixels: int | None = None) -> None:
         self._track = track
         self._log = PacketLog(track)
+        self._max_pixels = pixel_limit(max_pixels)
+        context = track.codec_context
+        self._inspect = inspector(context.name, context.extradata)
+        self._heads = array("q")
+        self._first: VideoFrame | None = None
+        self._damaged = False
+        if track.width * track.height > self._max_pixels:
+            raise LimitError(
+                f"a track claims pictures of {track.width}x{track.height}, above the limit of"
+                f" {self._max_pixels} pixels: raise max_pixels or GENLOCK_MAX_PIXELS if it is right"
+            )
+        prepare(context, self._max_pixels)
 
     def add(self, packet: Packet[Any]) -> None:
+        head = self._inspect(memoryview(packet))
+        self._heads.extend(head)
+        if self._first is None and len(self._log) < PROBED_PACKETS:
+            packet.opaque = len(self._log)
+            self._probe(packet)
         self._log.add(packet)
 
-    def finish(self, name: str, media: Media) -> tuple[Stream, UnitTable]:
+    def _probe(self, packet: Packet[Any] | None) -> None:
+        try:
+            frames = self._track.codec_context.decode(packet)
+        except FFmpegError:
+            self._damaged = True
+        else:
+            self._first = frames[0] if frames else None
+
+    def finish(self, name: str, reopen: Callable[[], Media]) -> tuple[Stream, UnitTable]:
+        """Describe the track. reopen: opens the container again, for tracks whose packets do not
+        say when their pictures are shown, so that they have to be decoded once.
+        """
+        if self._first is None and len(self._log) < PROBED_PACKETS:
+            self._probe(None)
         columns = self._log.columns()
-        row_unit, report = _rows(columns)
+        layer, disposable, shown = np.array(self._heads, np.int64).reshape(-1, 3).T
+        first = None if self._first is None or self._damaged else cast(int, self._first.opaque)
+        rows = packet_rows(columns, shown > 0, first)
+        if rows is None:
+            media = reopen()
+            try:
+                rows = decoded_rows(media, self._track.index, columns, self._max_pixels)
+            finally:
+                media.close()
         table = UnitTable(
             columns.pts,
             columns.dts,
-            columns.key,
-            np.zeros(len(columns), np.bool_),
-            row_unit,
+            self._keys(columns),
+            (disposable > 0) & (layer == layer.max(initial=0)),
+            rows.unit,
             columns.time_base,
         )
-        return Stream(name, _info(self._track, report), _timeline(columns, row_unit)), table
+        info = picture_info(self._track, self._first, rows.report)
+        return Stream(name, info, rows.timeline(columns.time_base)), table
 
-
-def _rows(columns: Columns) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Report]:
-    """Units that hold a picture to show, in order of presentation."""
-    shown = np.flatnonzero(~columns.discard & (columns.size > 0) & (columns.pts != NO_TICKS))
-    order = np.argsort(columns.pts[shown], kind="stable")
-    row_unit = shown[order].astype(np.int64)
-    ties = int((np.diff(columns.pts[row_unit]) == 0).sum())
-    return row_unit, Report(ties=ties)
-
-
-def _timeline(columns: Columns, row_unit: np.ndarray[Any, np.dtype[np.int64]]) -> Timeline:
-    period = columns.time_base * SECOND_NS
-    pts, durations = columns.pts[row_unit], columns.duration[row_unit]
-    durations[:-1] = np.diff(pts)
-    ends = ticks_to_ns(pts + durations, period)
-    ns = ticks_to_ns(pts, period)
-    return Timeline(ns, ends - ns)
-
-
-def _info(track: VideoStream, report: Report) -> StreamInfo:
-    rate = track.average_rate
-    return StreamInfo(
-        "video",
-        encoding="packets",
-        codec=track.codec_context.name,
-        shape=(track.height, track.width),
-        dtype="uint8",
-        rate=float(rate) if rate else None,
-        clock="media",
-        report=report,
-    )
+    def _keys(self, columns: Columns) -> NDArray[np.bool_]:
+        """Packets that decoding can start at; the first where none is flagged."""
+        key = columns.key.copy()
+        palette = self._first is not None and self._first.format.has_palette
+        if palette or self._track.codec_context.name in STATEFUL_CODECS or not key.any():
+            key[:] = False
+            key[:1] = True
+        return key

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -37,7 +38,7 @@ class TrackPackets(Protocol):
 
     def add(self, packet: Packet[Any]) -> None: ...
 
-    def finish(self, name: str, media: Media) -> tuple[Stream, UnitTable]: ...
+    def finish(self, name: str, reopen: Callable[[], Media]) -> tuple[Stream, UnitTable]: ...
 
 
 TRACKS: Mapping[str, Callable[[Any], TrackPackets]] = MappingProxyType(
@@ -93,7 +94,7 @@ class MediaSource:
         for packet in media.packets(media.container.streams[index] for index in logs):
             logs[packet.stream_index][1].add(packet)
         for index, (name, log) in logs.items():
-            self._tracks[name] = (index, *log.finish(name, media))
+            self._tracks[name] = (index, *log.finish(name, partial(Media, self.location)))
 
     def units(self, stream: str) -> Units:
         if stream not in self._tracks:
