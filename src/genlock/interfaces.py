@@ -51,7 +51,7 @@ class UnitTable:
     pts, dts: int64 [U] ticks of time_base. key: bool [U], decoding can start there. disposable:
     bool [U], no other unit refers to it. row_unit: int64 [N], the unit that holds each row of
     the timeline, so rows are in order of presentation; empty for audio, where `samples` says it.
-    Read-only and thread-safe.
+    position: int64 [U] byte offset in the file, if known. Read-only and thread-safe.
     """
 
     pts: NDArray[np.int64]
@@ -61,6 +61,7 @@ class UnitTable:
     row_unit: NDArray[np.int64]
     time_base: Fraction
     samples: UnitSamples | None = None
+    position: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,15 @@ class Columns:
     """What a container says of a track's packets, in decode order; times in ticks of time_base.
 
     pts, dts: int64 [U], NO_TICKS where not stated. duration: int64 [U], 0 where not stated.
-    size: int64 [U] bytes. key, discard: bool [U]; discard: decoded but not shown (edit lists).
+    size: int64 [U] bytes. position: int64 [U] byte offset in the file, -1 where not known.
+    key, discard: bool [U]; discard: decoded but not shown (edit lists).
     """
 
     pts: NDArray[np.int64]
     dts: NDArray[np.int64]
     duration: NDArray[np.int64]
     size: NDArray[np.int64]
+    position: NDArray[np.int64]
     key: NDArray[np.bool_]
     discard: NDArray[np.bool_]
     time_base: Fraction
@@ -48,16 +50,18 @@ class PacketLog:
 
     def add(self, packet: Packet[Any]) -> None:
         flags = packet.is_keyframe | packet.is_discard << 1
-        duration = packet.duration or 0
-        self._rows.extend((ticks(packet.pts), ticks(packet.dts), duration, packet.size, flags))
+        times = ticks(packet.pts), ticks(packet.dts), packet.duration or 0
+        position = -1 if packet.pos is None else packet.pos
+        self._rows.extend((*times, packet.size, position, flags))
 
     def __len__(self) -> int:
-        return len(self._rows) // 5
+        return len(self._rows) // 6
 
     def columns(self) -> Columns:
-        rows = np.array(self._rows, np.int64).reshape(-1, 5)
-        pts, dts, duration, size, flags = (np.ascontiguousarray(c) for c in rows.T)
-        return Columns(pts, dts, duration, size, (flags & 1) > 0, (flags & 2) > 0, self._time_base)
+        rows = np.array(self._rows, np.int64).reshape(-1, 6)
+        pts, dts, duration, size, position, flags = (np.ascontiguousarray(c) for c in rows.T)
+        key, discard = (flags & 1) > 0, (flags & 2) > 0
+        return Columns(pts, dts, duration, size, position, key, discard, self._time_base)
 
 
 class PacketUnits:
@@ -73,6 +77,7 @@ class PacketUnits:
         self._location = location
         self._table = table
         self._index = stream_index
+        self._marks, self._first_marked = np.unique(self._marking, return_index=True)
         self._media = Media(location)
         stream = self._stream
         context = stream.codec_context
@@ -128,15 +133,30 @@ class PacketUnits:
         return self._table.dts if (pts == NO_TICKS).any() else pts
 
     @property
+    def _marking(self) -> NDArray[np.int64]:
+        """The column that numbers a packet after a seek: where it is, if the container says so.
+
+        After a seek in Ogg, FFmpeg gives packets time stamps of others; their positions stay.
+        Packets that share one (of an Ogg page, a Matroska lace) are read from the first on.
+        """
+        position = self._table.position
+        return self._stamps if position is None or (position < 0).any() else position
+
+    @property
     def _seekable(self) -> bool:
-        stamps = self._stamps
-        return not (stamps == NO_TICKS).any() and len(np.unique(stamps)) == len(stamps)
+        if (self._stamps == NO_TICKS).any():
+            return False
+        return self._marking is self._table.position or len(self._marks) == len(self._stamps)
 
     def _number(self, packet: Packet[Any]) -> int | None:
-        stamps = self._stamps
-        stamp = ticks(packet.pts if stamps is self._table.pts else packet.dts)
-        found = np.flatnonzero(stamps == stamp)
-        return int(found[0]) if len(found) == 1 else None
+        marking = self._marking
+        if marking is self._table.position:
+            mark = packet.pos
+        else:
+            mark = ticks(packet.pts if marking is self._table.pts else packet.dts)
+        at = int(np.searchsorted(self._marks, -1 if mark is None else mark))
+        found = at < len(self._marks) and self._marks[at] == mark
+        return int(self._first_marked[at]) if found else None
 
     def _seek(self, stamp: int) -> None:
         self._media.container.seek(stamp, stream=self._stream)
