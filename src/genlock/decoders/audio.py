@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from genlock.decoders._resample import Resampler, Samples, Valid
 from genlock.decoders._sample_blocks import SampleBlocks
-from genlock.errors import ClosedError, DecodeError, StreamError, error_context
+from genlock.errors import ClosedError, StreamError, error_context
 from genlock.interfaces import Units
 from genlock.stream import Stream
 from genlock.timeline import SampledTimeline

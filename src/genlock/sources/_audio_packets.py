@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,22 +63,24 @@ class AudioPackets:
                 count, skip, pad = decoded.samples.shape[1], decoded.skip, decoded.pad
         self._raw.extend((count, skip, pad))
 
-    def finish(self, name: str, media: Media) -> tuple[Stream, UnitTable]:
+    def finish(self, name: str, reopen: Callable[[], Media]) -> tuple[Stream, UnitTable]:
+        """Describe the track; it is never read again, so reopen is not called."""
         columns = self._log.columns()
         first = self._first
         rate = first.rate if first else self._track.codec_context.sample_rate or 1
         placement = place(columns, rate, self._raw_samples(columns, rate))
-        timeline = self._timeline(placement, rate, media)
-        problem = None
-        if first is None and len(columns):
-            problem = DecodeError(
-                f"{media.location.uri}: no packet of stream {name!r} can be decoded as "
-                f"{self._codec.name}: the file is damaged",
-                recording=media.location.uri,
-                stream=name,
-            )
-        stream = Stream(name, self._info(rate, placement), timeline, problem=problem)
-        return stream, _table(columns, placement)
+        info, timeline = self._info(rate, placement), self._timeline(rate, placement)
+        problem = None if first or not len(columns) else self._problem(name)
+        return Stream(name, info, timeline, problem=problem), _table(columns, placement)
+
+    def _problem(self, name: str) -> DecodeError:
+        file = self._track.container.name.removeprefix("file:")
+        codec = self._codec.name
+        return DecodeError(
+            f"{file}: no packet of {name!r} can be decoded as {codec}: the file is damaged",
+            recording=file,
+            stream=name,
+        )
 
     def _raw_samples(self, columns: Columns, rate: int) -> RawSamples:
         raw = np.array(self._raw, np.int64).reshape(-1, 3)
@@ -95,9 +98,9 @@ class AudioPackets:
             pad[-1] = max(pad[-1], count[-1] - stated[-1])
         return RawSamples(count, skip, pad)
 
-    def _timeline(self, placement: Placement, rate: int, media: Media) -> SampledTimeline:
+    def _timeline(self, rate: int, placement: Placement) -> SampledTimeline:
         # FFmpeg counts the time of an MP3 file from its first packet, priming included
-        first_ns = 0 if media.container.format.name == "mp3" else placement.first_ns
+        first_ns = 0 if self._track.container.format.name == "mp3" else placement.first_ns
         count = placement.segments[-1][1] if placement.segments else 0
         return SampledTimeline(first_ns, rate, count, placement.segments)
 
@@ -130,6 +133,7 @@ def _table(columns: Columns, placement: Placement) -> UnitTable:
         no_rows,
         columns.time_base,
         placement.samples,
+        columns.position,
     )
 
 
