@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from genlock._audio_codec import AudioCodec
 from genlock.decoders._recent import Recent
+from genlock.errors import DecodeError
 from genlock.interfaces import Units, UnitSamples
 
 BLOCK_S = 1
@@ -62,21 +63,27 @@ class SampleBlocks:
     def _block(self, block: int) -> list[Piece]:
         pieces = self._blocks.get(block)
         if pieces is None:
-            start = block * self._per_block
-            stop = min(start + self._per_block, len(self._ends))
-            pieces = _joined(self._decoded(start, stop))
+            pieces = (
+                self._array(block) if self._codec is None else self._packets(self._codec, block)
+            )
             self._blocks.put(block, pieces)
         return pieces
 
-    def _decoded(self, start: int, stop: int) -> Iterator[Piece]:
-        """Sound samples of the units start … stop."""
-        if self._codec is None:
-            for index in range(start, stop):
-                yield from self._kept(index, self._units.unit(index))
-            return
-        self._codec.restart()
+    def _array(self, unit: int) -> list[Piece]:
+        try:
+            return list(self._kept(unit, self._units.unit(unit)))
+        except DecodeError:
+            return []
+
+    def _packets(self, codec: AudioCodec, block: int) -> list[Piece]:
+        start = block * self._per_block
+        return _joined(self._decoded(codec, start, start + self._per_block))
+
+    def _decoded(self, codec: AudioCodec, start: int, stop: int) -> Iterator[Piece]:
+        """Sound samples of the packets start … stop."""
+        codec.restart()
         for index, unit in self._units.units(max(0, start - self._settling)):
-            decoded = self._codec.decode(unit)
+            decoded = codec.decode(unit)
             if index >= start and decoded is not None and decoded.rate == self._rate:
                 yield from self._kept(index, decoded.samples)
             if index + 1 >= stop:
