@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -23,13 +24,15 @@ import numpy as np
 from genlock.errors import FieldError
 from genlock.interfaces import FrameFormat
 from genlock.stream import Modality
-from genlock.timeline import Seconds, exact
+from genlock.timeline import Seconds, exact, to_ns
 
 Method = Literal["nearest", "previous", "next", "linear", "slerp"]
 Crop = tuple[int, int, int, int]
 
 NEAREST_TOLERANCE = Fraction(3, 4)
-"""Default tolerance of `nearest`, `previous` and `next`, in median periods of the stream."""
+"""Default tolerance of `nearest`, in median periods of the stream."""
+HOLD_TOLERANCE = Fraction(3, 2)
+"""The same of `previous` and `next`: a grid time between two rows is up to one period from each."""
 MAX_GAP = 3
 """Default `max_gap` of interpolation, in median periods of the stream."""
 
@@ -57,7 +60,16 @@ class Field:
 
 @dataclass(frozen=True)
 class GridField(Field):
-    """A field that is sampled at grid times, row by row."""
+    """A field that is sampled at grid times, row by row.
+
+    method: "nearest" takes the closest row (tie: the earlier), "previous" the last row at or
+    before the grid time, as a player shows it, "next" the first at or after it; "linear" and
+    "slerp" blend the rows on both sides. tolerance: seconds, how far a row may be from the grid
+    time unless its duration reaches it (default 0.75 median periods of the stream for "nearest",
+    1.5 for "previous" and "next"). max_gap: seconds, how far apart two blended rows may be
+    (default 3 median periods). Both limits are inclusive, and each holds for its methods only.
+    Where no row qualifies, the entry is masked.
+    """
 
     rate: Seconds | None = None
     at: str | None = None
@@ -83,6 +95,11 @@ class GridField(Field):
                 raise self._fail(f"{name} is a number of seconds, not {value}")
         if self.offsets is not None:
             object.__setattr__(self, "offsets", tuple(self.offsets))
+
+    @cached_property
+    def offsets_ns(self) -> tuple[int, ...]:
+        """`offsets` in ns."""
+        return tuple(map(to_ns, self.offsets or ()))
 
     @property
     def native(self) -> bool:

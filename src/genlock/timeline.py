@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._scaling import round_scaled
+
 Nanoseconds = NDArray[np.int64]
 SECOND_NS = 1_000_000_000
 UNIT_NS = {"s": SECOND_NS, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -35,19 +37,13 @@ def _round(value: Fraction) -> int:
 
 
 def ticks_to_ns(ticks: NDArray[np.int64], ns_per_tick: Fraction) -> Nanoseconds:
-    """Convert integer ticks to ns without passing through float; each value is rounded half up.
+    """Convert integer ticks to ns exactly; each value is rounded once, half up.
 
-    ticks: int64, any shape. The product ticks * (ns_per_tick modulo 1) must stay below 2**62 in
-    units of 1/(2 * denominator); larger inputs are converted one by one.
+    ticks: int64, any shape. What does not fit int64 becomes its extreme, a sentinel that `settle`
+    drops.
     """
     ticks = np.asarray(ticks, np.int64)
-    whole, rest = divmod(ns_per_tick.numerator, ns_per_tick.denominator)
-    denominator = ns_per_tick.denominator
-    largest = int(np.abs(ticks).max(initial=0))
-    if 2 * largest * max(rest, 1) + denominator < 2**62 and largest * max(whole, 1) < 2**62:
-        return ticks * whole + (2 * ticks * rest + denominator) // (2 * denominator)
-    values = [_round(int(tick) * ns_per_tick) for tick in ticks.ravel()]
-    return np.array(values, np.int64).reshape(ticks.shape)
+    return round_scaled(ticks, ns_per_tick.numerator, ns_per_tick.denominator)
 
 
 def regular_grid(start_ns: int, duration_ns: int, rate: Seconds) -> Nanoseconds:
@@ -66,12 +62,14 @@ class ClockMap:
 
     offset_ns: ns. scale: read as an exact decimal, so that 1.00004 keeps its precision at large
     epochs. knots: (from_ns, to_ns) pairs, increasing in both; between knots linear, outside with
-    the slope of the outermost segment (slope 1 for a single knot). Immutable and thread-safe.
+    the slope of the outermost segment (slope 1 for a single knot). first: a map that is applied
+    before this one. Immutable and thread-safe.
     """
 
     offset_ns: int = 0
     scale: Seconds = 1
     knots: tuple[tuple[int, int], ...] = ()
+    first: ClockMap | None = None
 
     def __post_init__(self) -> None:
         if exact(self.scale) <= 0:
@@ -82,38 +80,45 @@ class ClockMap:
 
     @property
     def is_identity(self) -> bool:
-        return not self.knots and self.offset_ns == 0 and exact(self.scale) == 1
+        return replace(self, scale=exact(self.scale)) == ClockMap()
+
+    def then(self, clock: ClockMap) -> ClockMap:
+        """The map that takes a time through this one and then through `clock`."""
+        if self.is_identity or clock.is_identity:
+            return self if clock.is_identity else clock
+        return replace(clock, first=self.then(clock.first) if clock.first else self)
 
     def forward(self, ns: Nanoseconds | int) -> Nanoseconds:
-        """Times on the target clock; int64 in, int64 out, same shape."""
+        """Times on the target clock; int64 in, int64 out, same shape, rounded half up."""
         times: Nanoseconds = np.asarray(ns, np.int64)
+        if self.first is not None:
+            times = self.first.forward(times)
         if self.knots:
-            return _through_knots(times, *np.array(self.knots, np.int64).T)
-        # t * (scale - 1) is small, so float64 holds it to far below 1 ns even at 10**18
-        mapped: Nanoseconds = times + _scaled(times, exact(self.scale) - 1)
-        return mapped + np.int64(self.offset_ns)
+            return _through_knots(times, *self._knots)
+        return np.asarray(ticks_to_ns(times, exact(self.scale)) + self.offset_ns, np.int64)
 
     def backward(self, ns: Nanoseconds | int) -> Nanoseconds:
-        """Times on the source clock; the inverse of `forward` to within 1 ns."""
+        """Times on the source clock; the inverse of `forward` to within 1 ns near scale 1."""
         times: Nanoseconds = np.asarray(ns, np.int64)
         if self.knots:
-            return _through_knots(times, *np.array(self.knots, np.int64).T[::-1])
-        elapsed: Nanoseconds = times - np.int64(self.offset_ns)
-        drift: Nanoseconds = _scaled(elapsed, 1 / exact(self.scale) - 1)
-        return elapsed + drift
+            times = _through_knots(times, *self._knots[::-1])
+        else:
+            times = ticks_to_ns(times - self.offset_ns, 1 / exact(self.scale))
+        return times if self.first is None else self.first.backward(times)
 
-
-def _scaled(times: Nanoseconds, factor: Fraction) -> Nanoseconds:
-    return np.rint(times * float(factor)).astype(np.int64)
+    @cached_property
+    def _knots(self) -> tuple[Nanoseconds, Nanoseconds]:
+        source, target = np.array(self.knots, np.int64).T
+        return source, target
 
 
 def _through_knots(times: Nanoseconds, source: Nanoseconds, target: Nanoseconds) -> Nanoseconds:
     if len(source) == 1:
-        return times - source[0] + target[0]
+        return np.asarray(times - source[0] + target[0], np.int64)
     segment = np.clip(np.searchsorted(source, times, "right") - 1, 0, len(source) - 2)
-    drift = np.diff(target - source) / np.diff(source)
+    run, rise = np.diff(source)[segment], np.diff(target)[segment]
     elapsed = times - source[segment]
-    return target[segment] + elapsed + np.rint(elapsed * drift[segment]).astype(np.int64)
+    return np.asarray(target[segment] + round_scaled(elapsed, rise, run), np.int64)
 
 
 class Timeline:
@@ -136,6 +141,8 @@ class Timeline:
         self._valid = valid
         for array in (self._ns, durations_ns, valid):
             if array is not None:
+                if array.shape != self._ns.shape:
+                    raise ValueError("durations and validity need one entry for each time")
                 array.flags.writeable = False
 
     @property
@@ -153,9 +160,15 @@ class Timeline:
 
     @cached_property
     def period_ns(self) -> int:
-        """Median step between rows in ns; 0 with fewer than two rows."""
+        """Median step between rows of different times in ns; 0 with fewer than two such rows."""
         steps = np.diff(self.ns)
+        steps = steps[steps > 0]
         return int(np.median(steps)) if len(steps) else 0
+
+    @cached_property
+    def longest_ns(self) -> int:
+        """The longest duration of a row in ns; 0 where durations are unknown."""
+        return 0 if self.durations_ns is None else int(self.durations_ns.max(initial=0))
 
     @property
     def start_ns(self) -> int:
@@ -166,7 +179,12 @@ class Timeline:
 
     @property
     def end_ns(self) -> int:
-        """End, exclusive: the last row plus its duration, else plus the median period."""
+        """End, exclusive: the last row plus its duration, else plus the median period.
+
+        Raises ValueError on an empty timeline.
+        """
+        if not len(self):
+            raise ValueError("an empty timeline has no end")
         last = int(self.ns[-1])
         known = 0 if self.durations_ns is None else int(self.durations_ns[-1])
         return last + max(known or self.period_ns, 1)
@@ -225,9 +243,12 @@ class SampledTimeline(Timeline):
         return self.clock.forward(self.first_ns + ticks_to_ns(samples, period))
 
     def nearest(self, time_ns: int, rate: int | None = None) -> int:
-        """The sample at `rate` nearest to a time on the mapped clock; it may lie outside."""
+        """The sample at `rate` nearest to a time on the mapped clock (tie: the earlier).
+
+        It may lie outside the timeline.
+        """
         elapsed = int(self.clock.backward(time_ns)) - self.first_ns
-        return _round(Fraction(elapsed * (rate or self.rate), SECOND_NS))
+        return -_round(Fraction(-elapsed * (rate or self.rate), SECOND_NS))
 
     def __len__(self) -> int:
         return self.count
@@ -256,12 +277,17 @@ class SampledTimeline(Timeline):
         return int(self.at(np.array([self.count]))[0])
 
     def rows_in(self, start_ns: int, end_ns: int) -> slice:
-        bounds = self.clock.backward(np.array([start_ns, end_ns])) - self.first_ns
-        first, last = (-(-int(b) * self.rate // SECOND_NS) for b in bounds)
-        return slice(min(max(first, 0), self.count), min(max(last, 0), self.count))
+        return slice(self._first_from(start_ns), self._first_from(end_ns))
+
+    def _first_from(self, time_ns: int) -> int:
+        """The first sample whose rounded time is at or after a time."""
+        nearest = self.nearest(time_ns)
+        before = int(self.at(np.array([nearest]))[0]) < time_ns
+        return min(max(nearest + before, 0), self.count)
 
     def mapped(self, clock: ClockMap) -> SampledTimeline:
-        return SampledTimeline(self.first_ns, self.rate, self.count, self.segments, clock)
+        through = self.clock.then(clock)
+        return SampledTimeline(self.first_ns, self.rate, self.count, self.segments, through)
 
 
 @dataclass(frozen=True)
