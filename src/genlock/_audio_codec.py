@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from fractions import Fraction
 from math import ceil
@@ -32,6 +33,10 @@ SETTLING_SBR = Fraction(1)
 SETTLING_PACKETS = 2
 """The same, in packets, for all codecs: transforms overlap with the packet before."""
 AAC_FRAME = 1024
+
+MPEG_AUDIO = re.compile(r"mp[123](float)?")
+MPEG_SYNC = 0xFFE0
+"""The 11 bits that each frame of MPEG-1 and MPEG-2 audio starts with."""
 
 SKIP_SAMPLES = struct.Struct("<II")
 """FFmpeg's AV_PKT_DATA_SKIP_SAMPLES: samples to drop at the start, then at the end."""
@@ -90,7 +95,7 @@ class AudioCodec:
     def decode(self, packet: Packet[Any] | bytes) -> Decoded | None:
         """All samples of the next packet, in decode order; None if it is damaged."""
         unit = Packet(packet) if isinstance(packet, bytes) else packet
-        if not unit.size:
+        if not unit.size or not self._starts_well(unit):
             return None
         try:
             frames = self._context.decode(unit)
@@ -105,6 +110,12 @@ class AudioCodec:
         whole = samples[0] if len(samples) == 1 else np.concatenate(samples, 1)
         skip, pad = _frame_skip(frames[0])[0], _frame_skip(frames[-1])[1]
         return Decoded(whole, frames[0].sample_rate, skip, pad)
+
+    def _starts_well(self, packet: Packet[Any]) -> bool:
+        # FFmpeg's parser puts what it cannot read before the next frame, in one packet with it,
+        # and the decoder skips it: that frame would come out at the time of what is lost
+        head = memoryview(packet)[:2]
+        return not MPEG_AUDIO.fullmatch(self.name) or int.from_bytes(head) & MPEG_SYNC == MPEG_SYNC
 
     def settling_packets(self, packet_samples: int, rate: int) -> int:
         """How many packets before a wanted one must be decoded, and their samples dropped."""

@@ -77,7 +77,8 @@ class SampleBlocks:
 
     def _packets(self, codec: AudioCodec, block: int) -> list[Piece]:
         start = block * self._per_block
-        return _joined(self._decoded(codec, start, start + self._per_block))
+        stop = min(start + self._per_block, len(self._ends))
+        return _joined(self._decoded(codec, start, stop))
 
     def _decoded(self, codec: AudioCodec, start: int, stop: int) -> Iterator[Piece]:
         """Sound samples of the packets start … stop."""
