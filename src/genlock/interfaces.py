@@ -36,7 +36,9 @@ class UnitTable:
 
     pts, dts: int64 [U] ticks of time_base. key: bool [U], decoding can start there. disposable:
     bool [U], no other unit refers to it. row_unit: int64 [N], the unit that holds each row of
-    the timeline, so rows are in order of presentation. Read-only and thread-safe.
+    the timeline, so rows are in order of presentation. size: int64 [U] bytes, which together with
+    the times tells packets apart after a seek; None where units need not be sought. Read-only and
+    thread-safe.
     """
 
     pts: NDArray[np.int64]
@@ -45,6 +47,7 @@ class UnitTable:
     disposable: NDArray[np.bool_]
     row_unit: NDArray[np.int64]
     time_base: Fraction
+    size: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
