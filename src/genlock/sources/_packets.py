@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
+from av.error import FFmpegError
 from av.packet import Packet
 from av.stream import Stream
 from numpy.typing import NDArray
 
 from genlock._ffmpeg import NO_TICKS, Media, ticks
+from genlock.errors import DecodeError
 from genlock.interfaces import CodecSpec, UnitTable
 from genlock.location import Location
+
+LEAD_IN = 8
+"""Units to start before the wanted one where a seek lands inside of a group of packets."""
+MAX_UNKNOWN = 256
+"""Packets to read after a seek in search of one that is known."""
+SIZE_SPAN = 2**21
 
 
 @dataclass(frozen=True)
@@ -65,81 +74,127 @@ class PacketUnits:
 
     Units are `av.Packet`, unchanged. One thread at a time; close it explicitly. Raises OpenError
     if the file is gone, DecodeError if it no longer holds the packets that the table lists.
+    options: for the decoder, see `CodecSpec.options`.
     """
 
     def __init__(
-        self, location: Location, stream_index: int, table: UnitTable, encoding: str
+        self,
+        location: Location,
+        track: int,
+        table: UnitTable,
+        encoding: str,
+        options: Mapping[str, Any],
     ) -> None:
         self._location = location
+        self._track = track
         self._table = table
-        self._index = stream_index
         self._media = Media(location)
-        stream = self._stream
-        context = stream.codec_context
+        self._fresh = True
+        self._seeker = _Seeker(table, self._media.container.format.name)
+        context = self._stream.codec_context
         self.spec = CodecSpec(
             encoding,
-            context.name if context else "",
+            context.name,
             context=context,
-            extradata=context.extradata if context else None,
+            extradata=context.extradata,
             table=table,
+            options={"uri": location.uri, **options},
         )
 
     @property
     def _stream(self) -> Stream:
-        return self._media.container.streams[self._index]
+        return self._media.container.streams[self._track]
 
     def unit(self, index: int) -> Any:
-        return next(self.units(index))[1]
+        for _, packet in self.units(index):
+            return packet
+        raise DecodeError(f"{self._location.uri} has no packet {index}")
 
     def units(self, first: int) -> Iterator[tuple[int, Any]]:
-        for index, packet in self._from(first):
-            if index >= first:
-                yield index, packet
+        # what comes with the very first packets, such as a palette, would be lost by seeking to them
+        numbered = None if first == 0 and self._fresh else self._sought(first)
+        if numbered is None:
+            self._rewind()
+            numbered = islice(enumerate(self._packets()), first, None)
+        return islice(numbered, len(self._table.pts) - first)
 
-    def _from(self, first: int) -> Iterator[tuple[int, Packet[Any]]]:
-        """Packets from unit `first` or some unit before it, numbered by the table."""
-        stamps = self._stamps
-        for key in self._landings(first):
-            self._seek(int(stamps[key]))
-            packets = self._media.packets([self._stream])
-            packet = next(packets, None)
-            start = None if packet is None else self._number(packet)
-            if packet is not None and start is not None and start <= first:
-                yield start, packet
-                yield from enumerate(packets, start + 1)
-                return
-        self._media.close()
-        self._media = Media(self._location)
-        yield from enumerate(self._media.packets([self._stream]))
+    def _sought(self, first: int) -> Iterator[tuple[int, Packet[Stream]]] | None:
+        for stamp in self._seeker.stamps(first):
+            numbered = self._seeker.numbered(self._packets_at(stamp), first)
+            if numbered is not None:
+                return numbered
+        return None
 
-    def _landings(self, first: int) -> Iterator[int]:
-        """Key units to seek to for `first`, each further back than the last."""
-        if not self._seekable:
-            return
-        keys = np.flatnonzero(self._table.key[: first + 1])
-        for steps in (1, 2, 5):
-            if steps < len(keys):
-                yield int(keys[-steps])
+    def _rewind(self) -> None:
+        if not self._fresh:
+            self._media.close()
+            self._media = Media(self._location)
 
-    @property
-    def _stamps(self) -> NDArray[np.int64]:
-        """The column that tells packets apart."""
-        pts = self._table.pts
-        return self._table.dts if (pts == NO_TICKS).any() else pts
+    def _packets_at(self, stamp: int) -> Iterator[Packet[Stream]]:
+        try:
+            self._media.container.seek(stamp, stream=self._stream)
+        except FFmpegError:  # this container cannot seek, or not to there
+            return iter(())
+        return self._packets()
 
-    @property
-    def _seekable(self) -> bool:
-        stamps = self._stamps
-        return not (stamps == NO_TICKS).any() and len(np.unique(stamps)) == len(stamps)
-
-    def _number(self, packet: Packet[Any]) -> int | None:
-        stamps = self._stamps
-        stamp = ticks(packet.pts if stamps is self._table.pts else packet.dts)
-        found = np.flatnonzero(stamps == stamp)
-        return int(found[0]) if len(found) == 1 else None
-
-    def _seek(self, stamp: int) -> None:
-        self._media.container.seek(stamp, stream=self._stream)
+    def _packets(self) -> Iterator[Packet[Stream]]:
+        self._fresh = False
+        return self._media.packets([self._stream])
 
     def close(self) -> None:
         self._media.close()
+
+
+class _Seeker:
+    """Where to seek for a unit, and which packets a seek came to."""
+
+    def __init__(self, table: UnitTable, container: str) -> None:
+        self._key = table.key
+        # Matroska's index holds pts; others are sought by dts, and by pts would land too late
+        by_pts = "matroska" in container or NO_TICKS in table.dts
+        self._targets = table.pts if by_pts else table.dts
+        # FFmpeg infers dts anew after a seek: they identify packets only where pts cannot
+        self._by_pts = bool((table.pts != NO_TICKS).any())
+        stamp = table.pts if self._by_pts else table.dts
+        size = np.zeros_like(stamp) if table.size is None else table.size
+        self._identity = (stamp * SIZE_SPAN + size).view(np.uint64)
+        self._sorted = np.argsort(self._identity, kind="stable")
+
+    def stamps(self, first: int) -> Iterator[int]:
+        """Times to seek to for a unit, each further back: its own, that of a unit some way before,
+        in containers that lose what a seek lands inside of, those of earlier key units.
+        """
+        keys = np.flatnonzero(self._key[:first])
+        for unit in (first, max(first - LEAD_IN, 0), *keys[-1:], *keys[-4:-3]):
+            if self._targets[unit] != NO_TICKS:
+                yield int(self._targets[unit])
+
+    def numbered(
+        self, packets: Iterator[Packet[Stream]], first: int
+    ) -> Iterator[tuple[int, Packet[Stream]]] | None:
+        """(unit, packet) from unit `first` on; None if these packets do not lead up to it."""
+        for packet in islice(packets, MAX_UNKNOWN):
+            unit = self._unit(packet)
+            if unit is not None:
+                break
+        else:
+            return None
+        while unit < first and self._is(unit, packet):
+            unit, packet = unit + 1, next(packets, packet)
+        if unit != first or not self._is(unit, packet):
+            return None
+        return chain([(unit, packet)], enumerate(packets, unit + 1))
+
+    def _unit(self, packet: Packet[Stream]) -> int | None:
+        """The only unit that a packet can be."""
+        identity = self._identify(packet)
+        at = int(np.searchsorted(self._identity, identity, sorter=self._sorted))
+        same = self._identity[self._sorted[at : at + 2]] == identity
+        return int(self._sorted[at]) if same.sum() == 1 and same[0] else None
+
+    def _is(self, unit: int, packet: Packet[Stream]) -> bool:
+        return bool(self._identity[unit] == self._identify(packet))
+
+    def _identify(self, packet: Packet[Stream]) -> np.uint64:
+        stamp = ticks(packet.pts if self._by_pts else packet.dts)
+        return np.uint64((stamp * SIZE_SPAN + packet.size) % 2**64)
