@@ -111,7 +111,7 @@ class PacketUnits:
         raise DecodeError(f"{self._location.uri} has no packet {index}")
 
     def units(self, first: int) -> Iterator[tuple[int, Any]]:
-        # what comes with the very first packets, such as a palette, would be lost by seeking to them
+        # what comes with the first packets alone, such as a palette, would be lost by seeking
         numbered = None if first == 0 and self._fresh else self._sought(first)
         if numbered is None:
             self._rewind()
