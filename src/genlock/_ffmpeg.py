@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import av
 import av.error
@@ -22,6 +22,7 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Discard, Disposition, Stream
 from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
 
 from genlock.errors import DecodeError, OpenError
 from genlock.location import Location
@@ -108,12 +109,25 @@ def pixel_limit(stated: int | None = None) -> int:
 
 def prepare(context: VideoCodecContext, max_pixels: int) -> None:
     """Make a decoder that is not open yet ours: one thread, no picture above the limit, and each
-    frame's `opaque` that of the packet it was decoded from.
+    frame numbered as the packet that it was decoded from (`number`, `unit_of`).
     """
     context.thread_count = 1
     context.thread_type = ThreadType.NONE
     context.flags |= Flags.copy_opaque
     context.options = {"max_pixels": str(max_pixels)}
+
+
+def number(packet: Packet[Any], unit: int) -> None:
+    """Give a packet a number that the frame decoded from it will carry.
+
+    PyAV finds what a packet carries by the object's identity, so it must be an object of its own.
+    """
+    packet.opaque = [unit]
+
+
+def unit_of(frame: VideoFrame) -> int:
+    """The number of the packet that a frame was decoded from."""
+    return int(cast("list[int]", frame.opaque)[0])
 
 
 @contextmanager

@@ -51,7 +51,10 @@ class UnitTable:
     pts, dts: int64 [U] ticks of time_base. key: bool [U], decoding can start there. disposable:
     bool [U], no other unit refers to it. row_unit: int64 [N], the unit that holds each row of
     the timeline, so rows are in order of presentation; empty for audio, where `samples` says it.
-    position: int64 [U] byte offset in the file, if known. Read-only and thread-safe.
+    size: int64 [U] bytes, which together with the times tells packets apart after a seek; None
+    where units need not be sought. position: int64 [U], the byte of the file that each unit comes
+    from, which tells them apart better, if known (units of one page share it). Read-only and
+    thread-safe.
     """
 
     pts: NDArray[np.int64]
@@ -60,6 +63,7 @@ class UnitTable:
     disposable: NDArray[np.bool_]
     row_unit: NDArray[np.int64]
     time_base: Fraction
+    size: NDArray[np.int64] | None = None
     samples: UnitSamples | None = None
     position: NDArray[np.int64] | None = None
 

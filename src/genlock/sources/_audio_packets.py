@@ -14,7 +14,7 @@ from av.packet import Packet
 from genlock._audio_codec import AudioCodec, Decoded, packet_skip
 from genlock._ffmpeg import Media
 from genlock.errors import DecodeError
-from genlock.interfaces import CodecSpec, UnitTable
+from genlock.interfaces import CodecSpec, OpenOptions, UnitTable
 from genlock.sources._packets import Columns, PacketLog
 from genlock.sources._placement import Placement, RawSamples, place
 from genlock.stream import Stream, StreamInfo
@@ -37,7 +37,7 @@ class AudioPackets:
     The first sound packet's rate and channels are the stream's; others that differ are invalid.
     """
 
-    def __init__(self, track: AudioStream) -> None:
+    def __init__(self, track: AudioStream, options: OpenOptions) -> None:
         context = track.codec_context
         self._track = track
         self._log = PacketLog(track)
@@ -132,8 +132,8 @@ def _table(columns: Columns, placement: Placement) -> UnitTable:
         ~always,
         no_rows,
         columns.time_base,
-        placement.samples,
-        columns.position,
+        samples=placement.samples,
+        position=columns.position,
     )
 
 

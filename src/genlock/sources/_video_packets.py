@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from av.error import FFmpegError
@@ -18,9 +18,9 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from genlock._ffmpeg import Media, pixel_limit, prepare
+from genlock._ffmpeg import Media, number, pixel_limit, prepare, unit_of
 from genlock.errors import LimitError
-from genlock.interfaces import UnitTable
+from genlock.interfaces import OpenOptions, UnitTable
 from genlock.sources._bitstream import inspector
 from genlock.sources._packets import Columns, PacketLog
 from genlock.sources._picture_info import picture_info
@@ -35,13 +35,13 @@ STATEFUL_CODECS = frozenset({"gif", "apng", "flic", "anm", "ansi"})
 class VideoPackets:
     """Collects one video track's packets while its container is demuxed once.
 
-    Raises LimitError if the track claims pictures above max_pixels.
+    Raises LimitError if the track claims pictures above the limit.
     """
 
-    def __init__(self, track: VideoStream, max_pixels: int | None = None) -> None:
+    def __init__(self, track: VideoStream, options: OpenOptions) -> None:
         self._track = track
         self._log = PacketLog(track)
-        self._max_pixels = pixel_limit(max_pixels)
+        self._max_pixels = pixel_limit(options.max_pixels)
         context = track.codec_context
         self._inspect = inspector(context.name, context.extradata)
         self._heads = array("q")
@@ -58,7 +58,7 @@ class VideoPackets:
         head = self._inspect(memoryview(packet))
         self._heads.extend(head)
         if self._first is None and len(self._log) < PROBED_PACKETS:
-            packet.opaque = len(self._log)
+            number(packet, len(self._log))
             self._probe(packet)
         self._log.add(packet)
 
@@ -78,7 +78,7 @@ class VideoPackets:
             self._probe(None)
         columns = self._log.columns()
         layer, disposable, shown = np.array(self._heads, np.int64).reshape(-1, 3).T
-        first = None if self._first is None or self._damaged else cast(int, self._first.opaque)
+        first = None if self._first is None or self._damaged else unit_of(self._first)
         rows = packet_rows(columns, shown > 0, first)
         if rows is None:
             media = reopen()
@@ -93,6 +93,7 @@ class VideoPackets:
             (disposable > 0) & (layer == layer.max(initial=0)),
             rows.unit,
             columns.time_base,
+            columns.size,
         )
         info = picture_info(self._track, self._first, rows.report)
         return Stream(name, info, rows.timeline(columns.time_base)), table

@@ -20,7 +20,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from genlock._ffmpeg import NO_TICKS, Media, prepare, ticks
+from genlock._ffmpeg import NO_TICKS, Media, number, prepare, ticks, unit_of
 from genlock.sources._packets import Columns
 from genlock.timeline import SECOND_NS, Report, Timeline, ticks_to_ns
 
@@ -56,7 +56,7 @@ def packet_rows(
     stated = columns.pts[units] != NO_TICKS
     decodable = np.ones(len(units), np.bool_)
     if first is not None and columns.pts[first] != NO_TICKS:
-        decodable = columns.pts[units] >= columns.pts[first]
+        decodable = (columns.pts[units] > columns.pts[first]) | (units == first)
         decodable[~stated] = units[~stated] > first
     if not stated[decodable].all():
         return None
@@ -101,10 +101,10 @@ def _decode_all(media: Media, index: int, max_pixels: int) -> Ticks:
     shown = array("q")
     for unit, packet in enumerate(chain(media.packets([track]), [None])):
         if packet is not None:
-            packet.opaque = unit
+            number(packet, unit)
         with suppress(FFmpegError):  # a damaged picture gives no row, and no slot is moved for it
             for frame in context.decode(cast("Packet[VideoStream] | None", packet)):
-                shown.extend((cast(int, frame.opaque), ticks(frame.pts), ticks(frame.dts)))
+                shown.extend((unit_of(frame), ticks(frame.pts), ticks(frame.dts)))
     return np.array(shown, np.int64).reshape(-1, 3)
 
 

@@ -41,7 +41,7 @@ class TrackPackets(Protocol):
     def finish(self, name: str, reopen: Callable[[], Media]) -> tuple[Stream, UnitTable]: ...
 
 
-TRACKS: Mapping[str, Callable[[Any], TrackPackets]] = MappingProxyType(
+TRACKS: Mapping[str, Callable[[Any, OpenOptions], TrackPackets]] = MappingProxyType(
     {"video": VideoPackets, "audio": AudioPackets}
 )
 """Who reads the packets of which kind of track."""
@@ -60,7 +60,7 @@ def claims(location: Location, head: bytes) -> bool:
 
 def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> MediaSource:
     """Open a container and list its tracks. Raises OpenError naming the location."""
-    return MediaSource(location)
+    return MediaSource(location, options)
 
 
 class MediaSource:
@@ -69,8 +69,9 @@ class MediaSource:
     clock = CLOCK
     clocks: Mapping[str, ClockMap] = MappingProxyType({})
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, options: OpenOptions) -> None:
         self.location = location
+        self._options = options
         self._tracks: dict[str, tuple[int, Stream, UnitTable]] = {}
         media = Media(location)
         try:
@@ -81,7 +82,7 @@ class MediaSource:
 
     def _scan(self, media: Media) -> None:
         logs = {
-            track.index: (f"{kind}{number or ''}", read(track))
+            track.index: (f"{kind}{number or ''}", read(track, self._options))
             for kind, read in TRACKS.items()
             for number, track in enumerate(media.tracks(kind))
         }
@@ -100,7 +101,13 @@ class MediaSource:
         if stream not in self._tracks:
             raise StreamError(f"{self.location.uri} has no stream {stream!r}", stream=stream)
         index, described, table = self._tracks[stream]
-        return PacketUnits(self.location, index, table, described.info.encoding)
+        return PacketUnits(
+            self.location,
+            index,
+            table,
+            described.info.encoding,
+            {"max_pixels": self._options.max_pixels},
+        )
 
     def close(self) -> None:
         """Nothing is held open."""

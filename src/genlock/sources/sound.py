@@ -136,7 +136,8 @@ def _equal_units(timeline: SampledTimeline, size: int) -> tuple[UnitTable, UnitS
     always = np.ones(len(first), np.bool_)
     no_rows = np.zeros(0, np.int64)
     period = Fraction(1, timeline.rate)
-    return UnitTable(first, first, always, ~always, no_rows, period, samples), samples
+    table = UnitTable(first, first, always, ~always, no_rows, period, samples=samples)
+    return table, samples
 
 
 @contextmanager
