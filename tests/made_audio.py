@@ -84,6 +84,7 @@ def edited(
     with av.open(io.BytesIO(data)) as source, av.open(file, "w", format=container) as target:
         track = source.streams.audio[0]
         copy = target.add_stream_from_template(track)
+        target.start_encoding()
         packets = (packet for packet in source.demux(track) if packet.size)
         for index, packet in enumerate(packets):
             content = payload(index, bytes(packet))
@@ -118,7 +119,7 @@ def as_float(stored: NDArray[np.generic]) -> NDArray[np.float32]:
     return (stored.astype(np.float64) / scale).astype(np.float32)
 
 
-def opened(data: bytes | Path) -> Source:
+def opened(data: bytes | str | Path) -> Source:
     """The file by whichever of the two formats claims it."""
     location = Location.of(data)
     format = sound if sound.claims(location, location.head()) else media

@@ -35,6 +35,7 @@ class AudioDecoder:
         if table is None or table.samples is None or not isinstance(timeline, SampledTimeline):
             raise StreamError(f"stream {stream.name!r} is not audio", stream=stream.name)
         self._units: Units | None = units
+        self._uri = units.spec.options.get("uri")
         self._stream = stream
         self._rate = timeline.rate
         channels = stream.info.shape[0]
@@ -53,7 +54,7 @@ class AudioDecoder:
             raise ValueError(f"out has {out.shape[0]} channels, not {self._stream.info.shape[0]}")
         if self._stream.problem is not None:
             raise self._stream.problem
-        with error_context(stream=self._stream.name):
+        with error_context(self._uri, self._stream.name):
             if rate == self._rate:
                 return self._native(first, out)
             return self._resampler.read(first, rate, out)

@@ -82,7 +82,7 @@ class SoundSource:
         self.location = location
         self.streams = MappingProxyType({STREAM: Stream(STREAM, info, timeline)})
         table, self._samples = _equal_units(timeline, unit_frames)
-        self._spec = CodecSpec("samples", table=table)
+        self._spec = CodecSpec("samples", table=table, options={"uri": location.uri})
         self._open_units = open_units
 
     def units(self, stream: str) -> Units:
