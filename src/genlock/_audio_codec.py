@@ -93,22 +93,26 @@ class AudioCodec:
             self._context.flush_buffers()
 
     def decode(self, packet: Packet[Any] | bytes) -> Decoded | None:
-        """All samples of the next packet, in decode order; None if it is damaged."""
+        """All samples of the next packet, in decode order; None if it is damaged.
+
+        Some decoders give a packet's samples with a later one: then there are none here.
+        """
         unit = Packet(packet) if isinstance(packet, bytes) else packet
         if not unit.size or not self._starts_well(unit):
             return None
         try:
             frames = self._context.decode(unit)
-        except av.error.FFmpegError:
+            samples = [_planar(frame) for frame in frames]
+        except (av.error.FFmpegError, ValueError):  # ValueError: a type that NumPy does not have
             return None
-        if not frames or any(frame.is_corrupt for frame in frames):
-            return None
+        if not frames:
+            nothing = np.zeros((self._context.layout.nb_channels, 0), np.float32)
+            return Decoded(nothing, self._context.sample_rate, 0, 0)
         shapes = {(frame.sample_rate, frame.layout.nb_channels) for frame in frames}
-        if len(shapes) > 1:
+        if len(shapes) > 1 or any(frame.is_corrupt for frame in frames):
             return None
-        samples = [_planar(frame) for frame in frames]
-        whole = samples[0] if len(samples) == 1 else np.concatenate(samples, 1)
         skip, pad = _frame_skip(frames[0])[0], _frame_skip(frames[-1])[1]
+        whole = samples[0] if len(samples) == 1 else np.concatenate(samples, 1)
         return Decoded(whole, frames[0].sample_rate, skip, pad)
 
     def _starts_well(self, packet: Packet[Any]) -> bool:

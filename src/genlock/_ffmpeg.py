@@ -67,11 +67,15 @@ class Media:
         return av.open(self._file, "r", container_options=options)
 
     def tracks(self, kind: str) -> list[Stream]:
-        """The tracks of one kind ("video" or "audio") that play: no cover pictures."""
+        """The tracks of one kind ("video" or "audio") that play: no cover pictures, nothing in a
+        codec that this FFmpeg does not know.
+        """
         return [
             stream
             for stream in self.container.streams
-            if stream.type == kind and not stream.disposition & Disposition.attached_pic
+            if stream.type == kind
+            and stream.codec_context is not None
+            and not stream.disposition & Disposition.attached_pic
         ]
 
     def packets(self, streams: Iterable[Stream]) -> Iterator[Packet[Stream]]:

@@ -14,8 +14,8 @@ from genlock.interfaces import Units
 from genlock.stream import Stream
 from genlock.timeline import SampledTimeline
 
-CACHE_BYTES = 8 << 20
-"""Default bound on what one decoder keeps: 20 s of 48 kHz stereo in float32."""
+CACHE_BYTES = 16 << 20
+"""Default bound on what one decoder keeps: as much as 40 s of 48 kHz stereo in float32."""
 
 
 class AudioDecoder:
@@ -52,9 +52,9 @@ class AudioDecoder:
             raise ClosedError("this audio decoder is closed", stream=self._stream.name)
         if out.shape[0] != self._stream.info.shape[0]:
             raise ValueError(f"out has {out.shape[0]} channels, not {self._stream.info.shape[0]}")
-        if self._stream.problem is not None:
-            raise self._stream.problem
         with error_context(self._uri, self._stream.name):
+            if self._stream.problem is not None:
+                raise self._stream.problem
             if rate == self._rate:
                 return self._native(first, out)
             return self._resampler.read(first, rate, out)

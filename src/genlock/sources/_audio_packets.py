@@ -25,6 +25,8 @@ EQUAL_PACKETS = re.compile(r"aac(_latm)?|ac3|mp[123](float)?")
 WRONG_DURATIONS = re.compile(r"vorbis|wavpack")
 """Codecs whose packets' durations are not what they decode to: FFmpeg gets Vorbis wrong where
 the block size changes, and does not know WavPack's."""
+MOST_SAMPLES = 2**20
+"""A packet that claims to be longer lies: the longest known, of TTA, have a second."""
 UNKNOWN = -1
 
 
@@ -59,8 +61,8 @@ class AudioPackets:
         if self._first is None or (self._decodes_all and count == UNKNOWN):
             decoded = self._codec.decode(packet)
             if decoded is not None:
-                self._first = self._first or decoded
                 count, skip, pad = decoded.samples.shape[1], decoded.skip, decoded.pad
+                self._first = self._first or (decoded if count else None)
         self._raw.extend((count, skip, pad))
 
     def finish(self, name: str, reopen: Callable[[], Media]) -> tuple[Stream, UnitTable]:
@@ -70,17 +72,11 @@ class AudioPackets:
         rate = first.rate if first else self._track.codec_context.sample_rate or 1
         placement = place(columns, rate, self._raw_samples(columns, rate))
         info, timeline = self._info(rate, placement), self._timeline(rate, placement)
-        problem = None if first or not len(columns) else self._problem(name)
+        problem = None
+        if first is None and len(columns):
+            why = f"no packet of {name!r} can be decoded as {self._codec.name}: it is damaged"
+            problem = DecodeError(why, stream=name)
         return Stream(name, info, timeline, problem=problem), _table(columns, placement)
-
-    def _problem(self, name: str) -> DecodeError:
-        file = self._track.container.name.removeprefix("file:")
-        codec = self._codec.name
-        return DecodeError(
-            f"{file}: no packet of {name!r} can be decoded as {codec}: the file is damaged",
-            recording=file,
-            stream=name,
-        )
 
     def _raw_samples(self, columns: Columns, rate: int) -> RawSamples:
         raw = np.array(self._raw, np.int64).reshape(-1, 3)
@@ -88,6 +84,7 @@ class AudioPackets:
         typical = self._first.samples.shape[1] if self._first else 0
         samples_per_tick = columns.time_base * rate
         stated = np.rint(columns.duration * float(samples_per_tick)).astype(np.int64)
+        stated[stated > MOST_SAMPLES] = 0
         unknown = count == UNKNOWN
         if EQUAL_PACKETS.fullmatch(self._codec.name):
             count[unknown] = typical
