@@ -24,10 +24,10 @@ KEEPS_HISTORY = frozenset({"aac", "aac_latm"})
 """Decoders that flushing does not take back to their start: FFmpeg leaves AAC's overlapping half
 frame and the state of its noise generator (ISO/IEC 14496-3, 4.6.13) as they are."""
 
-SETTLING = {"opus": Fraction(4, 5), "mp3": Fraction(4, 5)}
+SETTLING = {"opus": Fraction(1, 2), "mp3": Fraction(4, 5)}
 """Seconds after which a decoder started in the middle gives what it would have given anyway, by
 measurement and, for MP3, by its bit reservoir of 511 bytes (ISO/IEC 11172-3, 2.4.2.7), which may
-hold 20 frames at 8 kbit/s. Opus is then within 1e-7 (RFC 7845, 4.6 asks for 80 ms)."""
+hold 20 frames at 8 kbit/s. Opus is then within 1e-6 (RFC 7845, 4.6 asks for 80 ms)."""
 SETTLING_SBR = Fraction(1)
 """The same for HE-AAC, whose spectral band replication waits for a header in the packets."""
 SETTLING_PACKETS = 2

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from genlock.errors import ClosedError, DecodeError, OpenError, StreamError
+from genlock.errors import ClosedError, DecodeError, LimitError, OpenError, StreamError
 from genlock.interfaces import OpenOptions, Source
 from genlock.location import Location
-from genlock.sources import sound
+from genlock.sources import media, sound
 from genlock.stream import StreamInfo
 from genlock.timeline import SampledTimeline
 from made_audio import Coding, as_float, encode, opened, read, read_all, sweep
@@ -124,6 +124,22 @@ def test_claims_beyond_the_file_are_cut_to_it(claimed: int) -> None:
     assert np.array_equal(read_all(source)[0], as_float(values))
 
 
+def test_claims_of_much_in_a_second_take_no_memory() -> None:
+    data = bytearray(wav(bytes(60_000), channels=30_000, width=1))
+    data[24:28] = struct.pack("<I", 2**31)
+    with pytest.raises(LimitError, match="30000 channels at 2147483648 Hz"):
+        read(opened(bytes(data)), 0, 1, rate=16_000)
+
+
+def test_a_stated_rate_of_nothing_makes_no_table() -> None:
+    data = bytearray(wav(bytes(2_000_000), width=1))
+    data[24:28] = struct.pack("<I", 1)
+    source = opened(bytes(data))
+    table = source.units("audio").spec.table
+    assert table is not None and len(table.pts) < 100
+    assert len(source.streams["audio"].timeline) == 2_000_000
+
+
 def test_what_a_crashed_recorder_left_is_read() -> None:
     values = np.arange(1, 100, dtype="<i2")
     assert read_all(opened(wav(values.tobytes(), claimed=0, whole=0))).shape == (1, 99)
@@ -160,11 +176,13 @@ def test_damaged_headers_are_named(data: bytes, why: str, tmp_path: Path) -> Non
 
 def test_a_file_that_shrinks_while_open_is_masked() -> None:
     memory = fsspec.filesystem("memory")
-    memory.pipe_file("/shrinks.wav", wav(np.ones(40_000, "<i2").tobytes()))
+    memory.pipe_file("/shrinks.wav", wav(np.ones(200_000, "<i2").tobytes()))
     source = opened("memory://shrinks.wav")
-    memory.pipe_file("/shrinks.wav", wav(np.ones(20_000, "<i2").tobytes()))
-    _, valid = read(source, 0, 40_000)
-    assert valid[:RATE].all() and not valid[2 * RATE :].any()
+    memory.pipe_file("/shrinks.wav", wav(np.ones(100_000, "<i2").tobytes()))
+    samples, valid = read(source, 0, 200_000)
+    # the unit that is no longer whole is lost
+    assert valid[: 2**16].all() and not valid[2**16 :].any()
+    assert np.array_equal(samples[0], valid / np.float32(2**15))
 
 
 @given(st.integers(1, 3), st.lists(st.tuples(st.integers(-50, 400), st.integers(0, 200))))
@@ -271,6 +289,8 @@ def test_who_opens_what() -> None:
         encode(Coding("mp2", "wav"), sweep(9999))
     )
     assert not claimed(encode(Coding("flac", "ogg"), sweep(9999)))
+    for data in (wav(b"", tag=0x55), b"fLaC" + bytes(60)):
+        assert media.claims(Location.of(data), data)
 
 
 def test_cases(cases: Path) -> None:

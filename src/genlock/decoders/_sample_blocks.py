@@ -4,7 +4,7 @@ After a seek, some decoders never again give what they gave before: those of AAC
 noise, and predictors of ADPCM carry rounding on. So every block of about a second is decoded from
 a decoder's first state, after as many packets as it needs to settle, and a sample is a function of
 the file and its position alone. For AAC without noise substitution, MP3, Vorbis and lossless
-codecs this equals the whole file decoded at once, bit for bit; for Opus to 1e-7.
+codecs this equals the whole file decoded at once, bit for bit; for Opus within 1e-6.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from genlock.errors import DecodeError
 from genlock.interfaces import Units, UnitSamples
 
 BLOCK_S = 1
+"""About how many seconds of packets a block holds: less means more settling, more means more that
+a short window does not want."""
 
 
 class Piece(NamedTuple):
@@ -63,9 +65,8 @@ class SampleBlocks:
     def _block(self, block: int) -> list[Piece]:
         pieces = self._blocks.get(block)
         if pieces is None:
-            pieces = (
-                self._array(block) if self._codec is None else self._packets(self._codec, block)
-            )
+            codec = self._codec
+            pieces = self._array(block) if codec is None else self._packets(codec, block)
             self._blocks.put(block, pieces)
         return pieces
 
@@ -107,12 +108,7 @@ def _joined(pieces: Iterable[Piece]) -> list[Piece]:
             runs.append([])
         runs[-1].append(piece)
         stop = piece.first + piece.samples.shape[1]
-    return [
-        run[0]
-        if len(run) == 1
-        else Piece(run[0].first, np.concatenate([p.samples for p in run], 1))
-        for run in runs
-    ]
+    return [Piece(run[0].first, np.concatenate([p.samples for p in run], 1)) for run in runs]
 
 
 def _bytes(pieces: list[Piece]) -> int:

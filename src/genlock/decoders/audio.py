@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 from genlock.decoders._resample import Resampler, Samples, Valid
 from genlock.decoders._sample_blocks import SampleBlocks
-from genlock.errors import ClosedError, StreamError, error_context
+from genlock.errors import ClosedError, LimitError, StreamError, error_context
 from genlock.interfaces import Units
 from genlock.stream import Stream
 from genlock.timeline import SampledTimeline
 
 CACHE_BYTES = 16 << 20
 """Default bound on what one decoder keeps: as much as 40 s of 48 kHz stereo in float32."""
+
+MOST_PER_SECOND = 2**26
+"""Samples of all channels that a second may have: 1398 channels at 48 kHz."""
 
 
 class AudioDecoder:
@@ -28,6 +31,8 @@ class AudioDecoder:
     Integers are scaled by 2**(bits - 1), so that full scale is 1; floats are as stored, also above
     1. Packets that are damaged, or of another rate or channel count than the stream's, are zero
     and invalid. The same samples come out whatever was read before and wherever a window starts.
+    Raises StreamError if the stream is not audio, LimitError if its header claims more samples a
+    second than audio can have, DecodeError if FFmpeg has no decoder for it.
     """
 
     def __init__(self, units: Units, stream: Stream, cache_bytes: int = CACHE_BYTES) -> None:
@@ -39,6 +44,9 @@ class AudioDecoder:
         self._stream = stream
         self._rate = timeline.rate
         channels = stream.info.shape[0]
+        if channels * timeline.rate > MOST_PER_SECOND:
+            why = f"{channels} channels at {timeline.rate} Hz are more than audio can be"
+            raise LimitError(why, recording=self._uri, stream=stream.name)
         self._blocks = SampleBlocks(units, table.samples, self._rate, channels, cache_bytes // 2)
         self._resampler = Resampler(self._native, channels, self._rate, cache_bytes // 2)
 

@@ -15,7 +15,7 @@ PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 SIZE_ELSEWHERE = 0xFFFFFFFF
 MOST_CHUNKS = 4096
 FORMAT = struct.Struct("<HHIIHH")
-LAYOUTS = {
+LAYOUTS: dict[tuple[int, float], str] = {
     (PCM, 1): "pcm_u8",
     (PCM, 2): "pcm_s16le",
     (PCM, 3): "pcm_s24le",
@@ -41,7 +41,7 @@ class WavHeader:
     @property
     def layout(self) -> str | None:
         """FFmpeg's name of the codec if samples are stored as plain numbers, else None."""
-        return LAYOUTS.get((self.tag, self.frame_bytes // self.channels))
+        return LAYOUTS.get((self.tag, self.frame_bytes / self.channels))
 
     @property
     def frames(self) -> int:

@@ -36,6 +36,7 @@ CODED_WAV = {0x0002: "adpcm_ms", 0x0006: "pcm_alaw", 0x0007: "pcm_mulaw", 0x0011
 """WAV format tags that libsndfile decodes, with FFmpeg's names."""
 FLAC_TOTAL = slice(21, 26)
 """Where a FLAC file's STREAMINFO has its 36 bits of total samples (RFC 9639, 8.2)."""
+PLAIN_UNIT = 2**16
 CODED_UNIT = 4096
 """Samples of a unit that is decoded: a FLAC frame of usual size, so that damage spoils two."""
 
@@ -97,30 +98,31 @@ class SoundSource:
 def _plain(location: Location, header: WavHeader) -> SoundSource:
     bits = 8 * header.frame_bytes // header.channels
     kind = "float" if header.tag == FLOAT else "uint" if bits == 8 else "int"
-    info = _info(str(header.layout), header.channels, header.rate, kind, bits)
+    dtype = f"{kind}{32 if bits == 24 else bits}"
+    info = _info(str(header.layout), header.channels, header.rate, dtype, bits)
     timeline = SampledTimeline(0, header.rate, header.frames)
-    return SoundSource(location, info, timeline, header.rate, partial(PlainUnits, location, header))
+    return SoundSource(location, info, timeline, PLAIN_UNIT, partial(PlainUnits, location, header))
 
 
 def _coded(location: Location, codec: str) -> SoundSource:
     sound = SoundFile(location)
     try:
         bits = {"PCM_S8": 8, "PCM_24": 24}.get(sound.subtype, 16)
-        info = _info(codec, sound.channels, sound.rate, "int", bits)
+        dtype = "int32" if bits == 24 else "int16"
+        info = _info(codec, sound.channels, sound.rate, dtype, bits)
         timeline = SampledTimeline(0, sound.rate, sound.frames())
     finally:
         sound.close()
-    open_units = partial(CodedUnits, location, info.dtype)
-    return SoundSource(location, info, timeline, CODED_UNIT, open_units)
+    return SoundSource(location, info, timeline, CODED_UNIT, partial(CodedUnits, location, dtype))
 
 
-def _info(codec: str, channels: int, rate: int, kind: str, bits: int) -> StreamInfo:
+def _info(codec: str, channels: int, rate: int, dtype: str, bits: int) -> StreamInfo:
     return StreamInfo(
         "audio",
         encoding="samples",
         codec=codec,
         shape=(channels,),
-        dtype=f"{kind}{8 if kind == 'uint' else 32 if bits == 24 else max(bits, 16)}",
+        dtype=dtype,
         rate=float(rate),
         clock=CLOCK,
         bits=bits,
