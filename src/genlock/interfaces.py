@@ -31,12 +31,30 @@ from genlock.timeline import ClockMap
 
 
 @dataclass(frozen=True)
+class UnitSamples:
+    """Which samples of an audio stream each of its units holds.
+
+    A unit decodes to raw samples; `skip` of them are dropped (priming, edit lists), the next
+    `count` are the stream's samples first … first + count. All int64 [U]; `first` and
+    first + count ascend, and counts are 0 where a unit holds nothing of the stream.
+    """
+
+    first: NDArray[np.int64]
+    count: NDArray[np.int64]
+    skip: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class UnitTable:
     """What is known of a stream's units without decoding them, in decode order.
 
     pts, dts: int64 [U] ticks of time_base. key: bool [U], decoding can start there. disposable:
     bool [U], no other unit refers to it. row_unit: int64 [N], the unit that holds each row of
-    the timeline, so rows are in order of presentation. Read-only and thread-safe.
+    the timeline, so rows are in order of presentation; empty for audio, where `samples` says it.
+    size: int64 [U] bytes, which together with the times tells packets apart after a seek; None
+    where units need not be sought. position: int64 [U], the byte of the file that each unit comes
+    from, which tells them apart better, if known (units of one page share it). Read-only and
+    thread-safe.
     """
 
     pts: NDArray[np.int64]
@@ -45,6 +63,9 @@ class UnitTable:
     disposable: NDArray[np.bool_]
     row_unit: NDArray[np.int64]
     time_base: Fraction
+    size: NDArray[np.int64] | None = None
+    samples: UnitSamples | None = None
+    position: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +94,9 @@ class Units(Protocol):
     def spec(self) -> CodecSpec: ...
 
     def unit(self, index: int) -> Any:
-        """One independent unit: encoded bytes or an array for "image", all columns for "columns".
+        """One independent unit: encoded bytes or an array for "image", an array [C, n] of samples
+        (integers at the full scale of their type) for "samples" without a codec, all columns for
+        "columns".
 
         Raises DecodeError, OpenError.
         """

@@ -1,0 +1,168 @@
+"""FFmpeg containers through PyAV: opened safely, closed explicitly, their times made integers.
+
+The only file that calls `av.open`. What a container may make FFmpeg do is limited here: it cannot
+make it read another file (playlists, concat scripts, image patterns, network protocols).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, BinaryIO, cast
+
+import av
+import av.error
+import av.format
+import numpy as np
+from av.codec.context import Flags, ThreadType
+from av.container import InputContainer
+from av.packet import Packet
+from av.stream import Discard, Disposition, Stream
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+
+from genlock.errors import DecodeError, OpenError
+from genlock.location import Location
+
+NO_TICKS = int(np.iinfo(np.int64).min)
+"""Stands for a time stamp that the container does not state, as AV_NOPTS_VALUE does in FFmpeg."""
+
+READS_OTHER_FILES = re.compile(
+    "avisynth|bluray|concatf?|dash|dvdvideo|hls|image2(pipe)?|imf|lavfi|rtp|rtsp|sap|sdp"
+    "|vapoursynth|vobsub|webm_dash_manifest"
+)
+"""Demuxers that open what a file names: playlists, scripts, name patterns, network streams."""
+GENERATE_PTS = 0x0001
+DEFAULT_MAX_PIXELS = 2**28
+
+
+class Media:
+    """An open container with what lies under it. One thread at a time; close it explicitly.
+
+    container: the PyAV container; its packets carry the times that the file states, none made up.
+    Raises OpenError, naming the location, where FFmpeg finds nothing it can read.
+    """
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+        self._file: BinaryIO | None = None
+        try:
+            self.container = self._open()
+        except (av.error.FFmpegError, OSError, ValueError) as error:
+            self._close_file()
+            raise OpenError(_why(location, error), recording=location.uri) from error
+        # PyAV asks FFmpeg to make up missing pts, which it does wrongly for B-frames
+        self.container.flags &= ~GENERATE_PTS
+
+    def _open(self) -> InputContainer:
+        options = {"format_whitelist": _formats(), "protocol_whitelist": "file"}
+        if self.location.path is not None:
+            # "file:" keeps a name such as -x.mp4, a:b.mp4 or 100%03d.mp4 a plain name
+            return av.open(f"file:{self.location.path}", "r", container_options=options)
+        self._file = self.location.open()
+        options["protocol_whitelist"] = "none"
+        return av.open(self._file, "r", container_options=options)
+
+    def tracks(self, kind: str) -> list[Stream]:
+        """The tracks of one kind ("video" or "audio") that play: no cover pictures, nothing in a
+        codec that this FFmpeg does not know.
+        """
+        return [
+            stream
+            for stream in self.container.streams
+            if stream.type == kind
+            and stream.codec_context is not None
+            and not stream.disposition & Disposition.attached_pic
+        ]
+
+    def packets(self, streams: Iterable[Stream]) -> Iterator[Packet[Stream]]:
+        """Packets of these streams from where the container stands, without the flushing ones.
+
+        Raises DecodeError naming the location where the container itself is damaged.
+        """
+        wanted = tuple(streams)
+        for stream in self.container.streams:
+            stream.discard = Discard.default if stream in wanted else Discard.all
+        with ffmpeg_errors(self.location):
+            for packet in self.container.demux(wanted):
+                if packet.size or packet.dts is not None or packet.pts is not None:
+                    yield packet
+
+    def close(self) -> None:
+        self.container.close()
+        self._close_file()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def ticks(value: int | None) -> int:
+    """A time stamp as an int64: NO_TICKS where the container states none."""
+    return NO_TICKS if value is None else int(value)
+
+
+def pixel_limit(stated: int | None = None) -> int:
+    """The most pixels a picture may have: as stated, else GENLOCK_MAX_PIXELS, else 2**28."""
+    return stated or int(os.environ.get("GENLOCK_MAX_PIXELS", DEFAULT_MAX_PIXELS))
+
+
+def prepare(context: VideoCodecContext, max_pixels: int) -> None:
+    """Make a decoder that is not open yet ours: one thread, no picture above the limit, and each
+    frame numbered as the packet that it was decoded from (`number`, `unit_of`).
+    """
+    context.thread_count = 1
+    context.thread_type = ThreadType.NONE
+    context.flags |= Flags.copy_opaque
+    context.options = {"max_pixels": str(max_pixels)}
+
+
+def number(packet: Packet[Any], unit: int) -> None:
+    """Give a packet a number that the frame decoded from it will carry.
+
+    PyAV finds what a packet carries by the object's identity, so it must be an object of its own.
+    """
+    packet.opaque = [unit]
+
+
+def unit_of(frame: VideoFrame) -> int:
+    """The number of the packet that a frame was decoded from."""
+    return int(cast("list[int]", frame.opaque)[0])
+
+
+@contextmanager
+def ffmpeg_errors(location: Location) -> Iterator[None]:
+    """Turn FFmpeg's errors into DecodeError naming the location."""
+    try:
+        yield
+    except av.error.FFmpegError as error:
+        raise DecodeError(f"{location.uri}: {error.strerror}", recording=location.uri) from error
+
+
+@cache
+def _formats() -> str:
+    names = (n for n in av.format.formats_available if not READS_OTHER_FILES.fullmatch(n))
+    return ",".join(sorted(names))
+
+
+def _why(location: Location, error: Any) -> str:
+    """Say what is wrong with a file that FFmpeg refused, and what to do."""
+    head = location.head() if location.exists() else None
+    said = getattr(error, "strerror", None) or str(error)
+    if head is None:
+        problem = "there is no such file"
+    elif not head:
+        problem = "the file is empty: record or copy it again"
+    elif head.lstrip()[:1] == b"<":
+        problem = "this is HTML or XML, not a media file: was a download link or login page saved?"
+    elif head[4:8] == b"ftyp":
+        problem = f"the MP4 index (moov) is missing or damaged: was the recording cut off? ({said})"
+    elif isinstance(error, av.error.ArgumentError):
+        problem = "a playlist or script that points to other files is not followed: open the files"
+    else:
+        problem = f"not a media file that FFmpeg can read ({said})"
+    return f"cannot open {location.uri}: {problem}"

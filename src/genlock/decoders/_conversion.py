@@ -1,0 +1,195 @@
+"""From a decoded frame to an array: cropped, scaled and converted in one libswscale call, then
+turned upright while it is copied to where it is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from av.video.frame import VideoFrame
+from av.video.plane import VideoPlane
+from av.video.reformatter import Interpolation, VideoReformatter
+from numpy.typing import NDArray
+
+from genlock.errors import DecodeError
+from genlock.interfaces import FrameFormat
+from genlock.stream import StreamInfo
+
+Rectangle = tuple[int, int, int, int]
+"""top, left, height, width in pixels."""
+
+HD_HEIGHT = 720
+BT601, BT709 = 5, 1
+CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
+"""Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
+FULL_RANGE = 2
+
+
+class PictureWriter:
+    """Writes the frames of one stream in one format. One thread at a time.
+
+    info: its shape is that of upright frames; rotation and flipped make frames upright.
+    """
+
+    def __init__(self, format: FrameFormat, info: StreamInfo) -> None:
+        self._format = format
+        self._info = info
+        self._turned = info.rotation % 180 != 0
+        self._to_crop, self._to_size = VideoReformatter(), VideoReformatter()
+
+    def write(self, frame: VideoFrame, out: NDArray[Any]) -> None:
+        """Write one frame into out, which has the shape and dtype that the format says.
+
+        Raises DecodeError if the frame has another size than the stream and the format asks for
+        the stream's own size or for a crop.
+        """
+        crop, size = self._format.crop, self._format.size
+        upright = self._swapped(frame.height, frame.width)
+        if upright != self._info.shape[:2] and (crop is not None or size is None):
+            raise DecodeError(
+                f"a picture of {upright[0]}x{upright[1]} in a stream of {self._info.shape[0]}x"
+                f"{self._info.shape[1]} (height x width): ask for a size, without a crop"
+            )
+        bits, pixels = _bits(frame), _pixel_format(self._format, frame)
+        if crop is not None:
+            upright = crop[2:]
+            rectangle = self._on_frame(crop)
+            if not _can_cut(frame, rectangle):
+                frame = _convert(self._to_crop, frame, frame.height, frame.width, pixels)
+            frame = _cut(frame, rectangle)
+        height, width = self._swapped(*(size or upright))
+        scaled = _convert(self._to_size, frame, height, width, pixels)
+        largest = 2**bits - 1 if self._format.color == "gray" else 2 ** _bits(scaled) - 1
+        for source, target in _channels(scaled, out, self._format):
+            self._copy(source, target, largest)
+
+    def _copy(self, source: NDArray[Any], target: NDArray[Any], largest: int) -> None:
+        if self._info.flipped:
+            source = source[:, ::-1]
+        source = np.rot90(source, -(self._info.rotation // 90))
+        if self._format.dtype == "float32":
+            np.divide(source, np.float32(largest), out=target)
+        else:
+            target[...] = source
+
+    def _swapped(self, height: int, width: int) -> tuple[int, int]:
+        """From upright to coded size, or back."""
+        return (width, height) if self._turned else (height, width)
+
+    def _on_frame(self, crop: Rectangle) -> Rectangle:
+        """An upright rectangle on the frame as it is coded."""
+        top, left, height, width = crop
+        rows, columns = self._info.shape[:2]
+        for _ in range(self._info.rotation // 90):  # one turn back, counterclockwise
+            top, left, height, width = columns - left - width, top, width, height
+            rows, columns = columns, rows
+        if self._info.flipped:
+            left = columns - left - width
+        return top, left, height, width
+
+
+def _bits(frame: VideoFrame) -> int:
+    """Bits of a component, between 8 and 16."""
+    return min(max(8, *(component.bits for component in frame.format.components)), 16)
+
+
+def _pixel_format(format: FrameFormat, frame: VideoFrame) -> str:
+    """FFmpeg's pixel format to convert a frame to: never fewer bits than the values need."""
+    bits = _bits(frame)
+    deep = format.dtype == "uint16" or (format.dtype == "float32" and bits > 8)
+    if format.color == "gray":
+        return f"gray{bits}le" if deep and bits > 8 else "gray"
+    if format.layout == "CHW":
+        return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
+    return {"rgb": ("rgb24", "rgb48le"), "rgba": ("rgba", "rgba64le")}[format.color][deep]
+
+
+def _convert(
+    reformatter: VideoReformatter, frame: VideoFrame, height: int, width: int, pixels: str
+) -> VideoFrame:
+    """Scale and convert to full-range pixels by the frame's own matrix and range.
+
+    Untagged frames are BT.709 from 720 lines on, else BT.601, and limited. Luma keeps its codes:
+    libswscale takes gray to be BT.601 of full range, so it is told the same of the frame.
+    """
+    scaling = (height, width) != (frame.height, frame.width)
+    in_rgb = frame.format.is_rgb or frame.format.has_palette
+    if pixels.startswith("gray") and not in_rgb:
+        colors = {"src_colorspace": BT601, "dst_colorspace": BT601, "src_color_range": FULL_RANGE}
+    elif frame.colorspace in CONVERTIBLE_MATRICES:
+        colors = {}
+    else:
+        colors = {"src_colorspace": BT709 if frame.height >= HD_HEIGHT else BT601}
+    return reformatter.reformat(
+        frame,
+        width,
+        height,
+        pixels,
+        interpolation=Interpolation.BILINEAR | (Interpolation.ACCURATE_RND if scaling else 0),
+        dst_color_range=FULL_RANGE,
+        threads=1,
+        **colors,
+    )
+
+
+def _channels(
+    frame: VideoFrame, out: NDArray[Any], format: FrameFormat
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """(source, target) arrays that cover a converted frame."""
+    dtype = np.dtype("<u2" if _bits(frame) > 8 else np.uint8)
+    planes = frame.planes
+    if format.color == "gray":
+        only = out[0] if format.layout == "CHW" else out[..., 0]
+        yield _rows(planes[0], dtype.itemsize).view(dtype), only
+    elif format.layout == "CHW":
+        for target, plane in zip(out, (2, 0, 1, 3), strict=False):  # the planes are G, B, R, A
+            yield _rows(planes[plane], dtype.itemsize).view(dtype), target
+    else:
+        rows = _rows(planes[0], dtype.itemsize * format.channels).view(dtype)
+        yield rows.reshape(frame.height, frame.width, format.channels), out
+
+
+def _rows(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:
+    """A plane's bytes without padding, uint8 [height, width * pixel_bytes], top row first."""
+    lines = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, abs(plane.line_size))
+    return lines[:: 1 if plane.line_size > 0 else -1, : plane.width * pixel_bytes]
+
+
+def _pixel_bytes(frame: VideoFrame, plane: int) -> int:
+    """Bytes from one pixel to the next; 0 if pixels do not fill bytes."""
+    pixels = frame.format
+    if pixels.has_palette or pixels.is_bit_stream or pixels.is_bayer:
+        return 0
+    components = [c for c in pixels.components if c.plane == plane]
+    if len(frame.planes) > 1:
+        return len(components) * ((components[0].bits + 7) // 8)
+    return pixels.padded_bits_per_pixel // 8
+
+
+def _grid(frame: VideoFrame, plane: VideoPlane) -> tuple[int, int]:
+    """Rows and columns of the frame that share one row and column of a plane."""
+    return -(-frame.height // plane.height), -(-frame.width // plane.width)
+
+
+def _can_cut(frame: VideoFrame, rectangle: Rectangle) -> bool:
+    """Whether a rectangle's corner lies on the grid of each plane."""
+    top, left, _, _ = rectangle
+    grids = [_grid(frame, plane) for plane in frame.planes]
+    on_grid = all(top % rows == 0 and left % columns == 0 for rows, columns in grids)
+    return on_grid and all(_pixel_bytes(frame, index) for index in range(len(grids)))
+
+
+def _cut(frame: VideoFrame, rectangle: Rectangle) -> VideoFrame:
+    """A new frame of a rectangle's pixels, in the same pixel format."""
+    top, left, height, width = rectangle
+    piece = VideoFrame(width, height, frame.format.name)
+    piece.colorspace, piece.color_range = frame.colorspace, frame.color_range
+    for index, (source, target) in enumerate(zip(frame.planes, piece.planes, strict=True)):
+        rows, columns = _grid(frame, source)
+        size = _pixel_bytes(frame, index)
+        first = left // columns * size
+        lines = _rows(source, size)[top // rows :, first : first + target.width * size]
+        _rows(target, size)[...] = lines[: target.height]
+    return piece

@@ -1,0 +1,120 @@
+"""Pictures of wanted units, such that every order of reading gives what decoding all would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+from numpy.typing import NDArray
+
+from genlock._ffmpeg import NO_TICKS
+from genlock.decoders._decoding import MAX_DELAY, SEEK_COST, Decoding, UnitOrder
+from genlock.interfaces import Units, UnitTable
+
+SKIPPABLE = frozenset({"h264", "hevc"})
+"""Codecs for which leaving out pictures that none refers to is exact for all others."""
+
+
+class FrameReader:
+    """Decodes the pictures of wanted units. One thread at a time.
+
+    produced: whether any picture has ever come out of the decoder.
+    """
+
+    def __init__(self, units: Units, table: UnitTable, context: VideoCodecContext) -> None:
+        self._units = units
+        self._table = table
+        self._context = context
+        self._key = table.key.copy()
+        self._order = UnitOrder(table, self._key)
+        self._skips = context.codec.canonical_name in SKIPPABLE and NO_TICKS not in table.pts
+        self._damaged: set[int] = set()
+        self._absent: set[int] = set()
+        self._decoding: Decoding | None = None
+        self.produced = False
+
+    def read(self, wanted: NDArray[np.int64]) -> Iterator[tuple[int, VideoFrame]]:
+        """(unit, frame) of each wanted unit that holds a sound picture, in some order.
+
+        wanted: int64, units that have a row. Left out are damaged pictures, those decoded from
+        damaged ones, and those that decoding never gives.
+        """
+        units = np.unique(wanted)
+        apart = self._order.start[units[1:]] > units[:-1] + SEEK_COST
+        for run in np.split(units, np.flatnonzero(apart) + 1):
+            pending = {unit for unit in run.tolist() if unit not in self._absent}
+            for decoding in self._attempts(pending):
+                for unit, frame in self._collect(decoding, pending):
+                    pending.discard(unit)
+                    if not self._spoiled(unit):
+                        yield unit, frame
+                pending -= {unit for unit in pending if self._spoiled(unit)}
+                self._learn(decoding)
+            self._absent |= pending
+
+    def _attempts(self, pending: set[int]) -> Iterator[Decoding]:
+        """Decoders to ask for what is pending: the current one if it can go on, else one started
+        at the right key unit, then at the one before, at last at the start of the stream.
+        """
+        if pending and self._decoding is not None and self._decoding.reaches(pending):
+            yield self._decoding
+        began = -1
+        for step_back in range(3):
+            if not pending:
+                return
+            start = int(self._order.start[min(pending)])
+            start = (start, self._order.key_before(start), 0)[step_back]
+            if start != began:
+                yield self._begin(start)
+            began = start
+
+    def _begin(self, start: int) -> Decoding:
+        self._decoding = Decoding(
+            self._packets(start), self._context, self._order, start, self._damaged, self._skips
+        )
+        return self._decoding
+
+    def _packets(self, start: int) -> Iterator[tuple[int, Packet[Any]]]:
+        for unit, packet in self._units.units(start):
+            if not isinstance(packet, Packet):  # encoded bytes, from a container of another kind
+                packet = Packet(packet)
+                packet.pts, packet.dts = int(self._table.pts[unit]), int(self._table.dts[unit])
+            yield unit, packet
+
+    def _collect(self, decoding: Decoding, pending: set[int]) -> Iterator[tuple[int, VideoFrame]]:
+        """Take pending pictures out of a decoder, each when damage to those that it was decoded
+        from is known: FFmpeg tells only when these come out, which may be later.
+        """
+        missing = set(pending)
+        ranks = self._order.rank[list(missing)]
+        waiting = decoding.take_ahead(missing, int(ranks.min()))
+        missing -= waiting.keys()
+        while True:
+            settled = decoding.settled()
+            for unit in sorted(unit for unit in waiting if unit <= settled):
+                yield unit, waiting.pop(unit)
+            lost = not missing or decoding.position > max(missing) + MAX_DELAY
+            out = None if lost and not waiting else decoding.step(missing, int(ranks.max()))
+            if out is None:
+                break
+            came = {unit: frame for unit, frame in out if unit in missing}
+            waiting |= came
+            missing -= came.keys()
+        yield from waiting.items()
+
+    def _spoiled(self, unit: int) -> bool:
+        """Whether a unit is damaged or decoded from a damaged one."""
+        start, disposable = self._order.start[unit], self._order.disposable
+        return any(
+            bad == unit or (start <= bad < unit and not disposable[bad]) for bad in self._damaged
+        )
+
+    def _learn(self, decoding: Decoding) -> None:
+        self.produced |= decoding.produced
+        if decoding.false_key:
+            self._key[decoding.began] = False
+            self._order = UnitOrder(self._table, self._key)

@@ -1,0 +1,214 @@
+"""Packets of a container's track: their table, made by demuxing once, and a cursor over them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+from av.error import FFmpegError
+from av.packet import Packet
+from av.stream import Stream
+from numpy.typing import NDArray
+
+from genlock._ffmpeg import NO_TICKS, Media, ticks
+from genlock.errors import DecodeError
+from genlock.interfaces import CodecSpec, UnitTable
+from genlock.location import Location
+
+LEAD_IN = 8
+"""Units to start before the wanted one where a seek lands inside of a group of packets."""
+MAX_UNKNOWN = 256
+"""Packets to read after a seek in search of one that is known."""
+SIZE_SPAN = 2**21
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a container says of a track's packets, in decode order; times in ticks of time_base.
+
+    pts, dts: int64 [U], NO_TICKS where not stated. duration: int64 [U], 0 where not stated.
+    size: int64 [U] bytes. position: int64 [U], first byte in the file, -1 where not stated.
+    key, discard: bool [U]; discard: decoded but not shown (edit lists).
+    """
+
+    pts: NDArray[np.int64]
+    dts: NDArray[np.int64]
+    duration: NDArray[np.int64]
+    size: NDArray[np.int64]
+    position: NDArray[np.int64]
+    key: NDArray[np.bool_]
+    discard: NDArray[np.bool_]
+    time_base: Fraction
+
+    def __len__(self) -> int:
+        return len(self.pts)
+
+
+class PacketLog:
+    """Collects the columns of one track while its container is demuxed."""
+
+    def __init__(self, stream: Stream) -> None:
+        base = stream.time_base
+        self._time_base = Fraction(1, 1) if base is None else Fraction(*base.as_integer_ratio())
+        self._rows = array("q")
+
+    def add(self, packet: Packet[Any]) -> None:
+        flags = packet.is_keyframe | packet.is_discard << 1
+        times = ticks(packet.pts), ticks(packet.dts), packet.duration or 0
+        self._rows.extend((*times, packet.size, _position(packet), flags))
+
+    def __len__(self) -> int:
+        return len(self._rows) // 6
+
+    def columns(self) -> Columns:
+        rows = np.array(self._rows, np.int64).reshape(-1, 6)
+        pts, dts, duration, size, position, flags = (np.ascontiguousarray(c) for c in rows.T)
+        key, discard = (flags & 1) > 0, (flags & 2) > 0
+        return Columns(pts, dts, duration, size, position, key, discard, self._time_base)
+
+
+class PacketUnits:
+    """A cursor over the packets of one track, with a container of its own.
+
+    Units are `av.Packet`, unchanged. One thread at a time; close it explicitly. Raises OpenError
+    if the file is gone, DecodeError if it no longer holds the packets that the table lists.
+    options: for the decoder, see `CodecSpec.options`.
+    """
+
+    def __init__(
+        self,
+        location: Location,
+        track: int,
+        table: UnitTable,
+        encoding: str,
+        options: Mapping[str, Any],
+    ) -> None:
+        self._location = location
+        self._track = track
+        self._table = table
+        self._media = Media(location)
+        self._fresh = True
+        self._seeker = _Seeker(table, self._media.container.format.name)
+        context = self._stream.codec_context
+        self.spec = CodecSpec(
+            encoding,
+            context.name,
+            context=context,
+            extradata=context.extradata,
+            table=table,
+            options={"uri": location.uri, **options},
+        )
+
+    @property
+    def _stream(self) -> Stream:
+        return self._media.container.streams[self._track]
+
+    def unit(self, index: int) -> Any:
+        for _, packet in self.units(index):
+            return packet
+        raise DecodeError(f"{self._location.uri} has no packet {index}")
+
+    def units(self, first: int) -> Iterator[tuple[int, Any]]:
+        # what comes with the first packets alone, such as a palette, would be lost by seeking
+        numbered = None if first == 0 and self._fresh else self._sought(first)
+        if numbered is None:
+            self._rewind()
+            numbered = islice(enumerate(self._packets()), first, None)
+        return islice(numbered, len(self._table.pts) - first)
+
+    def _sought(self, first: int) -> Iterator[tuple[int, Packet[Stream]]] | None:
+        for stamp in self._seeker.stamps(first):
+            numbered = self._seeker.numbered(self._packets_at(stamp), first)
+            if numbered is not None:
+                return numbered
+        return None
+
+    def _rewind(self) -> None:
+        if not self._fresh:
+            self._media.close()
+            self._media = Media(self._location)
+
+    def _packets_at(self, stamp: int) -> Iterator[Packet[Stream]]:
+        try:
+            self._media.container.seek(stamp, stream=self._stream)
+        except FFmpegError:  # this container cannot seek, or not to there
+            return iter(())
+        return self._packets()
+
+    def _packets(self) -> Iterator[Packet[Stream]]:
+        self._fresh = False
+        return self._media.packets([self._stream])
+
+    def close(self) -> None:
+        self._media.close()
+
+
+class _Seeker:
+    """Where to seek for a unit, and which packets a seek came to."""
+
+    def __init__(self, table: UnitTable, container: str) -> None:
+        self._key = table.key
+        # Matroska's index holds pts; others are sought by dts, and by pts would land too late
+        by_pts = "matroska" in container or NO_TICKS in table.dts
+        self._targets = table.pts if by_pts else table.dts
+        # FFmpeg infers dts anew after a seek: they identify packets only where pts cannot
+        self._by_pts = bool((table.pts != NO_TICKS).any())
+        stamp = table.pts if self._by_pts else table.dts
+        size = np.zeros_like(stamp) if table.size is None else table.size
+        self._identity = (stamp * SIZE_SPAN + size).view(np.uint64)
+        # after a seek in Ogg, FFmpeg stamps packets with the times of others; positions stay
+        self._positioned = table.position is not None and bool((table.position >= 0).all())
+        if table.position is not None and self._positioned:
+            self._identity = table.position.view(np.uint64)
+        self._sorted = np.argsort(self._identity, kind="stable")
+
+    def stamps(self, first: int) -> Iterator[int]:
+        """Times to seek to for a unit, each further back: its own, that of a unit some way before,
+        in containers that lose what a seek lands inside of, those of earlier key units.
+        """
+        keys = np.flatnonzero(self._key[:first])
+        for unit in (first, max(first - LEAD_IN, 0), *keys[-1:], *keys[-4:-3]):
+            if self._targets[unit] != NO_TICKS:
+                yield int(self._targets[unit])
+
+    def numbered(
+        self, packets: Iterator[Packet[Stream]], first: int
+    ) -> Iterator[tuple[int, Packet[Stream]]] | None:
+        """(unit, packet) from unit `first` on; None if these packets do not lead up to it."""
+        for packet in islice(packets, MAX_UNKNOWN):
+            unit = self._unit(packet)
+            if unit is not None:
+                break
+        else:
+            return None
+        while unit < first and self._is(unit, packet):
+            unit, packet = unit + 1, next(packets, packet)
+        if unit != first or not self._is(unit, packet):
+            return None
+        return chain([(unit, packet)], enumerate(packets, unit + 1))
+
+    def _unit(self, packet: Packet[Stream]) -> int | None:
+        """The only unit that a packet can be; of units at one position, a seek finds the first."""
+        identity = self._identify(packet)
+        at = int(np.searchsorted(self._identity, identity, sorter=self._sorted))
+        same = self._identity[self._sorted[at : at + 2]] == identity
+        found = same[:1].any() and (self._positioned or same.sum() == 1)
+        return int(self._sorted[at]) if found else None
+
+    def _is(self, unit: int, packet: Packet[Stream]) -> bool:
+        return bool(self._identity[unit] == self._identify(packet))
+
+    def _identify(self, packet: Packet[Stream]) -> np.uint64:
+        if self._positioned:
+            return np.uint64(_position(packet) % 2**64)
+        stamp = ticks(packet.pts if self._by_pts else packet.dts)
+        return np.uint64((stamp * SIZE_SPAN + packet.size) % 2**64)
+
+
+def _position(packet: Packet[Any]) -> int:
+    return -1 if packet.pos is None else packet.pos

@@ -1,0 +1,114 @@
+"""Media files: any container that FFmpeg reads, with its video and audio tracks.
+
+Tracks are named `video`, `video1`, … and `audio`, `audio1`, … in the container's order. Cover
+pictures, subtitles and data tracks are no streams. Times are the container's own: a file that
+starts at 8.33 s starts at 8.33 s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from av.packet import Packet
+
+from genlock._ffmpeg import Media
+from genlock.errors import OpenError, StreamError
+from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
+from genlock.location import Location
+from genlock.sources._audio_packets import AudioPackets
+from genlock.sources._packets import PacketUnits
+from genlock.sources._video_packets import VideoPackets
+from genlock.stream import Stream
+from genlock.timeline import ClockMap
+
+CLOCK = "media"
+
+SUFFIX = re.compile(
+    r"\.(3gp|aac|ac3|aiff?|amr|asf|au|avi|caf|dts|eac3|flac|flv|gif|h26[45]|hevc|ivf|m2ts|m2v"
+    r"|m4[av]|mjpe?g|mk[av]|mov|mp[34]|mpe?g|mts|mxf|nut|obu|og[agv]|opus|tta|ts|vob|wav|webm"
+    r"|wm[av]|wv|y4m)"
+)
+
+
+class TrackPackets(Protocol):
+    """Collects one track's packets while the container is demuxed once, then describes it."""
+
+    def add(self, packet: Packet[Any]) -> None: ...
+
+    def finish(self, name: str, reopen: Callable[[], Media]) -> tuple[Stream, UnitTable]: ...
+
+
+TRACKS: Mapping[str, Callable[[Any, OpenOptions], TrackPackets]] = MappingProxyType(
+    {"video": VideoPackets, "audio": AudioPackets}
+)
+"""Who reads the packets of which kind of track."""
+
+
+def claims(location: Location, head: bytes) -> bool:
+    """Whether this looks like a media file: by its first bytes, then by its suffix."""
+    magic = (
+        head[4:8] == b"ftyp"
+        or head[:4] in (b"\x1a\x45\xdf\xa3", b"OggS", b"\x00\x00\x01\xba", b"DKIF", b"fLaC")
+        or (head[:4] == b"RIFF" and head[8:12] in (b"AVI ", b"WAVE"))
+        or (len(head) > 376 and head[0] == head[188] == head[376] == 0x47)
+    )
+    return magic or (SUFFIX.fullmatch(location.suffix) is not None and not location.is_folder())
+
+
+def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> MediaSource:
+    """Open a container and list its tracks. Raises OpenError naming the location."""
+    return MediaSource(location, options)
+
+
+class MediaSource:
+    """An open media file. Thread-safe: each cursor has a container of its own."""
+
+    clock = CLOCK
+    clocks: Mapping[str, ClockMap] = MappingProxyType({})
+
+    def __init__(self, location: Location, options: OpenOptions) -> None:
+        self.location = location
+        self._options = options
+        self._tracks: dict[str, tuple[int, Stream, UnitTable]] = {}
+        media = Media(location)
+        try:
+            self._scan(media)
+        finally:
+            media.close()
+        self.streams = MappingProxyType({n: stream for n, (_, stream, _) in self._tracks.items()})
+
+    def _scan(self, media: Media) -> None:
+        logs = {
+            track.index: (f"{kind}{number or ''}", read(track, self._options))
+            for kind, read in TRACKS.items()
+            for number, track in enumerate(media.tracks(kind))
+        }
+        if not logs:
+            found = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
+            raise OpenError(
+                f"{self.location.uri} holds no video or audio track (found: {found})",
+                recording=self.location.uri,
+            )
+        for packet in media.packets(media.container.streams[index] for index in logs):
+            logs[packet.stream_index][1].add(packet)
+        for index, (name, log) in logs.items():
+            self._tracks[name] = (index, *log.finish(name, partial(Media, self.location)))
+
+    def units(self, stream: str) -> Units:
+        if stream not in self._tracks:
+            raise StreamError(f"{self.location.uri} has no stream {stream!r}", stream=stream)
+        index, described, table = self._tracks[stream]
+        return PacketUnits(
+            self.location,
+            index,
+            table,
+            described.info.encoding,
+            {"max_pixels": self._options.max_pixels},
+        )
+
+    def close(self) -> None:
+        """Nothing is held open."""
