@@ -103,9 +103,7 @@ def test_epochs_differ_and_cover_everything(sample: Path) -> None:
     assert seen[0] != seen[1] != seen[2]
 
 
-def test_resumes_after_every_step_of_two_epochs(
-    sample: Path, reference: list[list[Any]]
-) -> None:
+def test_resumes_after_every_step_of_two_epochs(sample: Path, reference: list[list[Any]]) -> None:
     with gl.Loader(windows(sample), FIELDS, batch_size=6, threads=2) as loader:
         assert len(loader) == 3
         states = [loader.state_dict()]
@@ -251,9 +249,7 @@ def test_what_a_transform_raises_is_always_raised(sample: Path, on_error: Any) -
             raise ZeroDivisionError("the chosen window")
         return sample
 
-    with gl.Loader(
-        every, FIELDS, batch_size=6, transform=failing, on_error=on_error
-    ) as loader:
+    with gl.Loader(every, FIELDS, batch_size=6, transform=failing, on_error=on_error) as loader:
         iterator = iter(loader)
         assert len(next(iterator).windows) == 6
         with pytest.raises(ZeroDivisionError, match="the chosen window"):

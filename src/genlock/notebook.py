@@ -34,8 +34,9 @@ def _figure(rows: int, width: float, height: float) -> tuple[Figure, list[Axes]]
         from matplotlib.figure import Figure as NewFigure
     except ImportError as error:
         raise MissingExtraError("matplotlib", "notebook", "plotting") from error
-    figure = NewFigure(figsize=(width, height), layout="constrained")
+    figure = NewFigure(figsize=(width, height))
     axes = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
+    figure.subplots_adjust(0.9 / width, 0.5 / height, 1 - 0.2 / width, 1 - 0.2 / height, hspace=0.2)
     return figure, list(axes)
 
 
@@ -79,12 +80,12 @@ def plot(sample: Sample) -> Figure:
     return figure
 
 
-def _seconds(sample: Sample, name: str, start_ns: int) -> NDArray[np.float64]:
+def _seconds(sample: Sample, name: str, start_ns: int) -> NDArray[np.floating[Any]]:
     """Grid times in seconds from the window's start; of audio, every sample's."""
     times, steps = sample.times[name], len(sample.mask[name])
     if len(times) != steps:
         return np.arange(steps) * (sample.window.duration_ns / SECOND_NS / max(1, steps))
-    return np.divide(times - start_ns, SECOND_NS, dtype=np.float64)
+    return (times - start_ns) / SECOND_NS
 
 
 @dataclass
@@ -92,7 +93,7 @@ class _Panel:
     name: str
     values: NDArray[Any]
     mask: NDArray[np.bool_]
-    seconds: NDArray[np.float64]
+    seconds: NDArray[np.floating[Any]]
 
     def draw(self, axis: Axes, duration: float) -> None:
         axis.set_ylabel(self.name)
@@ -108,9 +109,9 @@ class _Panel:
         axis.plot(missing, bottom, "|", color="tab:red", markersize=6, clip_on=False)
 
     def _thumbnails(self, axis: Axes, duration: float) -> None:
-        shown = np.linspace(0, len(self.values) - 1, min(MAX_THUMBNAILS, len(self.values)))
-        width = duration / MAX_THUMBNAILS
-        for i in np.unique(shown.astype(int)):
+        step = -(-len(self.values) // MAX_THUMBNAILS)
+        width = duration * step / max(1, len(self.values))
+        for i in range(0, len(self.values), step):
             picture, colors = picture_of(self.values[i])
             left = min(float(self.seconds[i]), duration - width)
             extent = (left, left + 0.96 * width, 0.0, 1.0)

@@ -12,8 +12,8 @@ from av.video.codeccontext import VideoCodecContext
 from numpy.typing import NDArray
 
 from genlock._ffmpeg import pixel_limit, prepare
-from genlock.decoders._frames import FrameReader
 from genlock.decoders._conversion import PictureWriter
+from genlock.decoders._frames import FrameReader
 from genlock.errors import ClosedError, DecodeError, LimitError, error_context
 from genlock.interfaces import CodecSpec, FrameFormat, Units
 from genlock.stream import Stream
