@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 from av.packet import Packet
 
 from genlock._ffmpeg import Media
-from genlock.errors import OpenError, StreamError
+from genlock.errors import OpenError, StreamError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
 from genlock.sources._audio_packets import AudioPackets
@@ -74,29 +75,26 @@ class MediaSource:
         self.location = location
         self._options = options
         self._tracks: dict[str, tuple[int, Stream, UnitTable]] = {}
-        media = Media(location)
-        try:
+        with closing(Media(location)) as media, error_context(location.uri):
             self._scan(media)
-        finally:
-            media.close()
         self.streams = MappingProxyType({n: stream for n, (_, stream, _) in self._tracks.items()})
 
     def _scan(self, media: Media) -> None:
-        logs = {
-            track.index: (f"{kind}{number or ''}", read(track, self._options))
-            for kind, read in TRACKS.items()
+        tracks = {
+            f"{kind}{number or ''}": track
+            for kind in TRACKS
             for number, track in enumerate(media.tracks(kind))
         }
-        if not logs:
+        if not tracks:
             found = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
-            raise OpenError(
-                f"{self.location.uri} holds no video or audio track (found: {found})",
-                recording=self.location.uri,
-            )
-        for packet in media.packets(media.container.streams[index] for index in logs):
-            logs[packet.stream_index][1].add(packet)
-        for index, (name, log) in logs.items():
-            self._tracks[name] = (index, *log.finish(name, partial(Media, self.location)))
+            raise OpenError(f"no track that plays video or audio (tracks: {found})")
+        logs = {track.index: TRACKS[track.type](track, self._options) for track in tracks.values()}
+        for packet in media.packets(tracks.values()):
+            logs[packet.stream_index].add(packet)
+        reopen = partial(Media, self.location)
+        for name, track in tracks.items():
+            described = logs[track.index].finish(name, reopen)
+            self._tracks[name] = (track.index, *described)
 
     def units(self, stream: str) -> Units:
         if stream not in self._tracks:
