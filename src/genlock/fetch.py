@@ -298,11 +298,11 @@ def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window
 
     Raises StreamError, ClockError, FieldError, TimeUnitError, naming the recording.
     """
-    opened.require_common_clock([fields[name].stream for name in order])
+    streams = {name: opened.stream(fields[name]) for name in order}
+    opened.require_common_clock(stream.name for stream in streams.values())
     jobs: dict[str, Job] = {}
-    for name in order:
+    for name, stream in streams.items():
         field = fields[name]
-        stream = opened.stream(field)
         with error_context(opened.uri, stream.name, window.start_ns):
             at = jobs[field.at].plan if isinstance(field, GridField) and field.at else None
             jobs[name] = _plan(opened, stream, field, window, at)

@@ -27,6 +27,7 @@ from genlock.stream import Stream
 from genlock.timeline import ClockMap, Report, Timeline, settle
 
 CLOCK = "file"
+MOTION_JPEG = (".mjpeg", ".mjpg")
 DECLARED = ("kind", "path", "files", "time", "zero_ns", "depth", "clock")
 """What a declaration of a stream of pictures may hold."""
 
@@ -34,12 +35,17 @@ _HEADERS_TRIED = 8
 
 
 def claims(location: Location, head: bytes) -> bool:
-    """A picture, by content or suffix; a .npy that is named depth; a folder mostly of pictures."""
+    """A picture, by content or suffix; a .npy that is named depth; a folder mostly of pictures.
+
+    Not a file of JPEGs one after another, which only its suffix tells from a single one.
+    """
     if location.is_folder():
         names = location.names()
         return 2 * len(_Files(location).pictures()) > len(names)
     if location.suffix == ".npy" or npy.claims(head):
         return is_called_depth(*_Files(location).called)
+    if location.suffix in MOTION_JPEG:
+        return False
     return is_picture(head) or location.suffix in SUFFIXES
 
 

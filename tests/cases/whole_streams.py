@@ -1,0 +1,39 @@
+"""Streams read whole through the façade, for tests that compare them with what was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+import genlock as gl
+import numpy as np
+from genlock.timeline import SECOND_NS
+
+
+def read_all(recording: gl.Recording, field: Any) -> gl.Sample:
+    """All of a stream as one sample, whose field is called "x"."""
+    timeline = recording.streams[field.stream].timeline
+    duration = Fraction(timeline.end_ns - timeline.start_ns, SECOND_NS)
+    return recording.read({"x": field}, timeline.start_ns, duration)
+
+
+def read_at(recording: gl.Recording, field: type, stream: str, seconds: Sequence[float]) -> Any:
+    """A stream at moments of the file's own clock, in any order."""
+    return recording.read({"x": field(stream, offsets=seconds, color="gray")}, 0, 1)
+
+
+def indices(sample: gl.Sample, truth: ModuleType) -> list[int | None]:
+    """The index drawn into each picture of field "x"; None where it is masked."""
+    return [
+        truth.frame_index(picture[0]) if valid else None
+        for picture, valid in zip(sample["x"], sample.mask["x"], strict=True)
+    ]
+
+
+def sound(recording: gl.Recording, stream: str = "audio") -> np.ndarray:
+    """All samples of a stream, [C, N], and none of them invalid."""
+    sample = read_all(recording, gl.Audio(stream))
+    assert sample.mask["x"].all()
+    return np.asarray(sample["x"])
