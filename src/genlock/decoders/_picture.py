@@ -62,7 +62,8 @@ class PictureWriter:
         height, width = self._swapped(*(size or upright))
         scaled = _convert(self._to_size, frame, height, width, pixels)
         largest = 2**bits - 1 if self._format.color == "gray" else 2 ** _bits(scaled) - 1
-        for source, target in _channels(scaled, out, self._format):
+        targets = out if self._format.layout == "CHW" else np.moveaxis(out, -1, 0)
+        for source, target in zip(_channels(scaled, len(targets)), targets, strict=True):
             self._copy(source, target, largest)
 
     def _copy(self, source: NDArray[Any], target: NDArray[Any], largest: int) -> None:
@@ -96,14 +97,12 @@ def _bits(frame: VideoFrame) -> int:
 
 
 def _pixel_format(format: FrameFormat, frame: VideoFrame) -> str:
-    """FFmpeg's pixel format to convert a frame to: never fewer bits than the values need."""
+    """FFmpeg's pixel format to convert a frame to: planar, and of as many bits as values need."""
     bits = _bits(frame)
     deep = format.dtype == "uint16" or (format.dtype == "float32" and bits > 8)
     if format.color == "gray":
         return f"gray{bits}le" if deep and bits > 8 else "gray"
-    if format.layout == "CHW":
-        return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
-    return {"rgb": ("rgb24", "rgb48le"), "rgba": ("rgba", "rgba64le")}[format.color][deep]
+    return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
 
 
 def _convert(
@@ -114,7 +113,8 @@ def _convert(
     Untagged frames are BT.709 from 720 lines on, else BT.601, and limited. Luma keeps its codes:
     libswscale takes gray to be BT.601 of full range, so it is told the same of the frame.
     """
-    scaling = (height, width) != (frame.height, frame.width)
+    # the converter that is fast without scaling leaves columns beyond a multiple of 16 unwritten
+    fast = (height, width) == (frame.height, frame.width) and width % 16 == 0
     in_rgb = frame.format.is_rgb or frame.format.has_palette
     if pixels.startswith("gray") and not in_rgb:
         colors = {"src_colorspace": BT601, "dst_colorspace": BT601, "src_color_range": FULL_RANGE}
@@ -127,28 +127,19 @@ def _convert(
         width,
         height,
         pixels,
-        interpolation=Interpolation.BILINEAR | (Interpolation.ACCURATE_RND if scaling else 0),
+        interpolation=Interpolation.BILINEAR | (0 if fast else Interpolation.ACCURATE_RND),
         dst_color_range=FULL_RANGE,
         threads=1,
         **colors,
     )
 
 
-def _channels(
-    frame: VideoFrame, out: NDArray[Any], format: FrameFormat
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """(source, target) arrays that cover a converted frame."""
+def _channels(frame: VideoFrame, channels: int) -> Iterator[NDArray[Any]]:
+    """The channels of a converted frame in order, [H, W] each."""
     dtype = np.dtype("<u2" if _bits(frame) > 8 else np.uint8)
     planes = frame.planes
-    if format.color == "gray":
-        only = out[0] if format.layout == "CHW" else out[..., 0]
-        yield _rows(planes[0], dtype.itemsize).view(dtype), only
-    elif format.layout == "CHW":
-        for target, plane in zip(out, (2, 0, 1, 3), strict=False):  # the planes are G, B, R, A
-            yield _rows(planes[plane], dtype.itemsize).view(dtype), target
-    else:
-        rows = _rows(planes[0], dtype.itemsize * format.channels).view(dtype)
-        yield rows.reshape(frame.height, frame.width, format.channels), out
+    for index in (0,) if channels == 1 else (2, 0, 1, 3)[:channels]:  # planes are G, B, R, A
+        yield _rows(planes[index], dtype.itemsize).view(dtype)
 
 
 def _rows(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:
