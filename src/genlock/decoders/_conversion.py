@@ -25,8 +25,6 @@ BT601, BT709 = 5, 1
 CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
 """Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
 FULL_RANGE = 2
-WHOLE_VECTORS = 32
-"""Pixels that the widest vectors of libswscale convert at once."""
 
 
 class PictureWriter:
@@ -54,17 +52,18 @@ class PictureWriter:
                 f"a picture of {upright[0]}x{upright[1]} in a stream of {self._info.shape[0]}x"
                 f"{self._info.shape[1]} (height x width): ask for a size, without a crop"
             )
-        bits = _bits(frame)
+        bits, pixels = _bits(frame), _pixel_format(self._format, frame)
         if crop is not None:
             upright = crop[2:]
             rectangle = self._on_frame(crop)
             if not _can_cut(frame, rectangle):
-                frame = _convert(self._to_crop, frame, frame.height, frame.width, self._format)
+                frame = _convert(self._to_crop, frame, frame.height, frame.width, pixels)
             frame = _cut(frame, rectangle)
         height, width = self._swapped(*(size or upright))
-        scaled = _convert(self._to_size, frame, height, width, self._format)
+        scaled = _convert(self._to_size, frame, height, width, pixels)
         largest = 2**bits - 1 if self._format.color == "gray" else 2 ** _bits(scaled) - 1
-        for source, target in _channels(scaled, out, self._format):
+        targets = out if self._format.layout == "CHW" else np.moveaxis(out, -1, 0)
+        for source, target in zip(_channels(scaled, len(targets)), targets, strict=True):
             self._copy(source, target, largest)
 
     def _copy(self, source: NDArray[Any], target: NDArray[Any], largest: int) -> None:
@@ -97,35 +96,25 @@ def _bits(frame: VideoFrame) -> int:
     return min(max(8, *(component.bits for component in frame.format.components)), 16)
 
 
-def _pixel_format(format: FrameFormat, frame: VideoFrame, scaling: bool) -> str:
-    """FFmpeg's pixel format to convert a frame to: never fewer bits than the values need.
-
-    Planes, since they are copied most quickly. But without scaling libswscale takes a short way
-    from planar YUV to planes of RGB that leaves out the last 1 to 8 columns of most widths.
-    """
+def _pixel_format(format: FrameFormat, frame: VideoFrame) -> str:
+    """FFmpeg's pixel format to convert a frame to: planar, and of as many bits as values need."""
     bits = _bits(frame)
     deep = format.dtype == "uint16" or (format.dtype == "float32" and bits > 8)
     if format.color == "gray":
         return f"gray{bits}le" if deep and bits > 8 else "gray"
-    if format.color == "rgba" or deep or scaling or frame.width % WHOLE_VECTORS == 0:
-        return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
-    return "rgb24"
+    return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
 
 
 def _convert(
-    reformatter: VideoReformatter,
-    frame: VideoFrame,
-    height: int,
-    width: int,
-    format: FrameFormat,
+    reformatter: VideoReformatter, frame: VideoFrame, height: int, width: int, pixels: str
 ) -> VideoFrame:
     """Scale and convert to full-range pixels by the frame's own matrix and range.
 
     Untagged frames are BT.709 from 720 lines on, else BT.601, and limited. Luma keeps its codes:
     libswscale takes gray to be BT.601 of full range, so it is told the same of the frame.
     """
-    scaling = (height, width) != (frame.height, frame.width)
-    pixels = _pixel_format(format, frame, scaling)
+    # the converter that is fast without scaling leaves columns beyond a multiple of 16 unwritten
+    fast = (height, width) == (frame.height, frame.width) and width % 16 == 0
     in_rgb = frame.format.is_rgb or frame.format.has_palette
     if pixels.startswith("gray") and not in_rgb:
         colors = {"src_colorspace": BT601, "dst_colorspace": BT601, "src_color_range": FULL_RANGE}
@@ -138,28 +127,19 @@ def _convert(
         width,
         height,
         pixels,
-        interpolation=Interpolation.BILINEAR | (Interpolation.ACCURATE_RND if scaling else 0),
+        interpolation=Interpolation.BILINEAR | (0 if fast else Interpolation.ACCURATE_RND),
         dst_color_range=FULL_RANGE,
         threads=1,
         **colors,
     )
 
 
-def _channels(
-    frame: VideoFrame, out: NDArray[Any], format: FrameFormat
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """(source, target) arrays that cover a converted frame."""
+def _channels(frame: VideoFrame, channels: int) -> Iterator[NDArray[Any]]:
+    """The channels of a converted frame in order, [H, W] each."""
     dtype = np.dtype("<u2" if _bits(frame) > 8 else np.uint8)
     planes = frame.planes
-    if len(planes) == 1 and format.channels > 1:
-        rows = _rows(planes[0], dtype.itemsize * format.channels).view(dtype)
-        interleaved = out if format.layout == "HWC" else np.moveaxis(out, 0, -1)
-        yield rows.reshape(frame.height, frame.width, format.channels), interleaved
-        return
-    targets = out if format.layout == "CHW" else np.moveaxis(out, -1, 0)
-    order = (2, 0, 1, 3) if format.channels > 1 else (0,)  # the planes are G, B, R, A
-    for target, plane in zip(targets, order, strict=False):
-        yield _rows(planes[plane], dtype.itemsize).view(dtype), target
+    for index in (0,) if channels == 1 else (2, 0, 1, 3)[:channels]:  # planes are G, B, R, A
+        yield _rows(planes[index], dtype.itemsize).view(dtype)
 
 
 def _rows(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:
