@@ -14,7 +14,7 @@ from typing import cast
 
 from genlock._checked import meant
 from genlock.declaration import StreamDeclaration
-from genlock.errors import OpenError
+from genlock.errors import GenlockError, OpenError
 from genlock.interfaces import Format, OpenOptions, Source
 from genlock.location import Location
 from genlock.sources._composed import ComposedSource, place
@@ -28,6 +28,8 @@ other media, then tables, last folders of anything.
 
 PICTURES = "images"
 """The format of folders of pictures, and of files that a declaration lists one by one."""
+MEDIA = "media"
+"""The format of files that none claims: MP3, ADTS or H.264 without a name, for example."""
 
 
 def open_source(location: Location, options: OpenOptions | None = None) -> Source:
@@ -69,12 +71,21 @@ def _open_child(location: Location, options: OpenOptions) -> Source:
 def _format_name(location: Location, options: OpenOptions) -> str:
     if any("files" in values for values in options.streams.values()):
         return PICTURES
-    name = format_of(location)
+    name = format_of(location) or (MEDIA if _plays(location) else None)
     if name is None:
         tried = ", ".join(FORMATS)
         message = f"cannot open {location.uri}: it is in none of the formats known here ({tried})"
         raise OpenError(message, recording=location.uri)
     return name
+
+
+def _plays(location: Location) -> bool:
+    """Whether FFmpeg, which looks deeper than a few bytes, finds pictures or sound in a file."""
+    try:
+        _format(MEDIA).open_source(location, OpenOptions(), _open_child).close()
+    except GenlockError:
+        return False
+    return True
 
 
 def _format(name: str) -> Format:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._containers import is_container
 from genlock._pictures import SUFFIXES, PictureHeader, is_picture, npy, read_header
 from genlock.errors import DecodeError, LayoutError, OpenError, error_context
 from genlock.interfaces import CodecSpec, OpenChild, OpenOptions
@@ -46,7 +47,7 @@ def claims(location: Location, head: bytes) -> bool:
         return is_called_depth(*_Files(location).called)
     if location.suffix in MOTION_JPEG:
         return False
-    return is_picture(head) or location.suffix in SUFFIXES
+    return is_picture(head) or (location.suffix in SUFFIXES and not is_container(head))
 
 
 def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> ImageSource:

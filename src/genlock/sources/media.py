@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from av.packet import Packet
 
+from genlock._containers import is_container
 from genlock._ffmpeg import Media
 from genlock.errors import OpenError, StreamError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
@@ -30,7 +31,7 @@ CLOCK = "media"
 
 SUFFIX = re.compile(
     r"\.(3gp|aac|ac3|aiff?|amr|asf|au|avi|caf|dts|eac3|flac|flv|gif|h26[45]|hevc|ivf|m2ts|m2v"
-    r"|m4[av]|mjpe?g|mk[av]|mov|mp[34]|mpe?g|mts|mxf|nut|obu|og[agv]|opus|tta|ts|vob|wav|webm"
+    r"|m4[av]|mjpe?g|mk[av]|mov|mp[34]|mpe?g|mts|mxf|nut|obu|og[agv]|opus|tta|ts|vob|w64|wav|webm"
     r"|wm[av]|wv|y4m)"
 )
 
@@ -51,13 +52,9 @@ TRACKS: Mapping[str, Callable[[Any, OpenOptions], TrackPackets]] = MappingProxyT
 
 def claims(location: Location, head: bytes) -> bool:
     """Whether this looks like a media file: by its first bytes, then by its suffix."""
-    magic = (
-        head[4:8] == b"ftyp"
-        or head[:4] in (b"\x1a\x45\xdf\xa3", b"OggS", b"\x00\x00\x01\xba", b"DKIF", b"fLaC")
-        or (head[:4] == b"RIFF" and head[8:12] in (b"AVI ", b"WAVE"))
-        or (len(head) > 376 and head[0] == head[188] == head[376] == 0x47)
-    )
-    return magic or (SUFFIX.fullmatch(location.suffix) is not None and not location.is_folder())
+    if is_container(head):
+        return True
+    return SUFFIX.fullmatch(location.suffix) is not None and not location.is_folder()
 
 
 def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> MediaSource:
