@@ -1,4 +1,4 @@
-"""Containers of video and audio by their first bytes, for all who must tell them from other files."""
+"""Containers of video and audio by their first bytes, for all who must tell them apart."""
 
 from __future__ import annotations
 

@@ -53,8 +53,9 @@ class UnitTable:
     the timeline, so rows are in order of presentation; empty for audio, where `samples` says it.
     size: int64 [U] bytes, which together with the times tells packets apart after a seek; None
     where units need not be sought. position: int64 [U], the byte of the file that each unit comes
-    from, which tells them apart better, if known (units of one page share it). Read-only and
-    thread-safe.
+    from, which tells them apart better, if known (units of one page share it). damaged: bool [U],
+    units of which the container lost bytes, or before which it lost units that they build on; a
+    decoder need not notice. Read-only and thread-safe.
     """
 
     pts: NDArray[np.int64]
@@ -66,6 +67,7 @@ class UnitTable:
     size: NDArray[np.int64] | None = None
     samples: UnitSamples | None = None
     position: NDArray[np.int64] | None = None
+    damaged: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,8 @@ class Opened:
                     stream=stream,
                 )
         rows = len(self.streams[stream].timeline)
-        parts = [arrays[name].reshape(rows, -1) for name in columns or arrays]
+        found = [arrays[name] for name in columns or arrays]
+        parts = [part if part.ndim == 2 else part[:, None] for part in found]
         whole = np.ones(rows, np.bool_)
         for part in parts:
             if np.issubdtype(part.dtype, np.floating):

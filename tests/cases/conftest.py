@@ -1,4 +1,4 @@
-"""What the tests of cases share: the inputs, their truth reader, and the marker that names a row."""
+"""What the tests of cases share: the inputs, their truth reader, the marker that names a row."""
 
 from __future__ import annotations
 

@@ -8,9 +8,10 @@ from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 
-import genlock as gl
 import numpy as np
 import pytest
+
+import genlock as gl
 from genlock.timeline import SECOND_NS
 
 

@@ -11,10 +11,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
 
-import genlock as gl
 import numpy as np
 import pytest
 from whole_streams import indices
+
+import genlock as gl
 
 FEW = gl.Video("video", offsets=[0, 1, 2, 3], color="gray")
 

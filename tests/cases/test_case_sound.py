@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-import genlock as gl
 import numpy as np
 import pytest
 from whole_streams import read_all, sound
+
+import genlock as gl
 
 AUDIO = gl.Audio("audio")
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import genlock as gl
 import numpy as np
 import pytest
+
+import genlock as gl
 
 MS = 1_000_000
 

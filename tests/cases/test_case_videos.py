@@ -8,11 +8,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import genlock as gl
 import numpy as np
 import pytest
-from genlock.timeline import SECOND_NS
 from whole_streams import indices, read_all, sound
+
+import genlock as gl
+from genlock.timeline import SECOND_NS
 
 GRAY = gl.Video("video", color="gray")
 
@@ -181,9 +182,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("file", "why"), REFUSED)
-def test_files_that_are_no_recordings(
-    inputs: Path, truth: ModuleType, file: str, why: str
-) -> None:
+def test_files_that_are_no_recordings(inputs: Path, truth: ModuleType, file: str, why: str) -> None:
     bad, good = inputs / file, inputs / "v21b_faststart.mp4"
     with pytest.raises(gl.OpenError, match=why) as raised:
         gl.open(bad)
@@ -215,9 +214,7 @@ def test_files_that_are_no_recordings(
 
 @pytest.mark.case("V17", "V18")
 @pytest.mark.parametrize("file", ["v17_cover_video.mp4", "v18_tmcd.mov"])
-def test_tracks_that_do_not_play_are_left_out(
-    inputs: Path, truth: ModuleType, file: str
-) -> None:
+def test_tracks_that_do_not_play_are_left_out(inputs: Path, truth: ModuleType, file: str) -> None:
     with gl.open(inputs / file) as recording:
         assert sorted(recording.streams) == ["audio", "video"]
         assert recording.streams["video"].info.shape == (64, 128)

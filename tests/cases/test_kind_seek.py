@@ -8,13 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import av
-import genlock as gl
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from media_clips import encode, number_in, picture
 from whole_streams import read_all
+
+import genlock as gl
+from media_clips import encode, number_in, picture
 
 LENGTH = 50
 X264 = {"preset": "veryfast", "x264-params": "scenecut=0"}
@@ -118,9 +119,7 @@ def test_random_access_is_sequential_decoding(
         ("avi", "huffyuv", "yuv422p"),
     ],
 )
-def test_codecs_that_few_players_know(
-    suffix: str, codec: str, pixels: str, tmp_path: Path
-) -> None:
+def test_codecs_that_few_players_know(suffix: str, codec: str, pixels: str, tmp_path: Path) -> None:
     """Codecs whose pictures build on all before them are read again from their start."""
     grays = [av.VideoFrame.from_ndarray(picture(n), format="gray") for n in range(30)]
     frames = [gray.reformat(format=pixels) for gray in grays]

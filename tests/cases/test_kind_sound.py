@@ -8,13 +8,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import genlock as gl
 import numpy as np
 import pytest
 import soundfile
+from whole_streams import read_all
+
+import genlock as gl
 from genlock.timeline import SECOND_NS
 from made_audio import RATE, Coding, best_lag, encode, sweep
-from whole_streams import read_all
 
 COUNT = RATE * 16 // 10
 CODINGS = [
@@ -56,8 +57,8 @@ def test_chunks_equal_the_whole(coding: Coding, rate: int) -> None:
     data = encode(coding, sweep(COUNT))
     with gl.open(data) as recording:
         whole = read_all(recording, gl.Audio("audio", rate=rate))
-        assert whole.mask["x"].all()
-        total = whole["x"].shape[1]
+        total = int(whole.mask["x"].sum())
+        assert whole.mask["x"][:total].all()
         assert total > 0.99 * COUNT * rate // RATE  # E-AC-3 loses its last, incomplete packet
     with gl.open(data) as recording:
         # backward, so that nothing was read before what is compared
@@ -94,7 +95,7 @@ def test_files_that_were_cut_off(coding: Coding, audible: float) -> None:
         part = read_all(recording, gl.Audio("audio"))
         valid = part.mask["x"]
         assert audible * COUNT < valid.sum() < 0.75 * COUNT
-        heard = np.flatnonzero(valid)[: -2_048]  # the last packet's overlap may miss its second half
+        heard = np.flatnonzero(valid)[:-2_048]  # the last packet's overlap may miss its second half
         assert np.array_equal(part["x"][:, heard], whole[:, heard])
         assert not part["x"][:, ~valid].any()
 

@@ -6,12 +6,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
-import genlock as gl
 import numpy as np
 import pytest
+from whole_streams import read_all
+
+import genlock as gl
 from genlock.timeline import SECOND_NS
 from media_clips import encode, number_in, picture
-from whole_streams import read_all
 
 FRAME_NS = 40_000_000
 

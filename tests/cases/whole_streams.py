@@ -7,8 +7,9 @@ from fractions import Fraction
 from types import ModuleType
 from typing import Any
 
-import genlock as gl
 import numpy as np
+
+import genlock as gl
 from genlock.timeline import SECOND_NS
 
 

@@ -30,7 +30,7 @@ def placed(
     zero = np.zeros(size, np.int64)
     stamps = np.array(pts, np.int64)
     hidden = np.array(discard or [False] * size, np.bool_)
-    columns = Columns(stamps, stamps, zero, zero, zero, ~hidden, hidden, base)
+    columns = Columns(stamps, stamps, zero, zero, zero, ~hidden, hidden, zero > 0, base)
     raw = RawSamples(
         np.array(counts, np.int64),
         np.array(skip or [0] * size, np.int64),

@@ -32,7 +32,8 @@ class FrameReader:
         self._key = table.key.copy()
         self._order = UnitOrder(table, self._key)
         self._skips = context.codec.canonical_name in SKIPPABLE and NO_TICKS not in table.pts
-        self._damaged: set[int] = set()
+        known = () if table.damaged is None else np.flatnonzero(table.damaged).tolist()
+        self._damaged: set[int] = set(known)
         self._absent: set[int] = set()
         self._decoding: Decoding | None = None
         self.produced = False

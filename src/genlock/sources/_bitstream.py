@@ -1,5 +1,5 @@
 """What a coded picture says of itself without being decoded: whether another one refers to it,
-and whether it is shown at all.
+whether it is shown at all, and whether pictures before it are missing.
 
 Sources: ITU-T H.264 7.3.1 and 7.4.1 (nal_ref_idc), ITU-T H.265 7.3.1.2 and table 7-1 (sub-layer
 non-reference pictures, TemporalId), RFC 6386 9.1 (VP8 show_frame), VP9 bitstream 6.2
@@ -11,8 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from genlock.sources._frame_numbers import PARAMETER_BYTES, SLICE_BYTES, FrameNumbers
+
 START_CODE = b"\x00\x00\x01"
 H264_SLICES = range(1, 6)
+H264_PARTITION = 2
+H264_PARAMETERS = 7
 HEVC_SLICES = range(32)
 HEVC_NON_REFERENCE = range(0, 16, 2)
 """TRAIL_N, TSA_N, STSA_N, RADL_N, RASL_N and their reserved kin: the even types below 16."""
@@ -20,12 +24,13 @@ HEVC_NON_REFERENCE = range(0, 16, 2)
 
 class PictureHead(NamedTuple):
     """layer: temporal layer. disposable: no picture of its layer or below refers to it. shown:
-    whether decoding it gives a picture.
+    whether decoding it gives a picture. follows: whether no picture that it builds on was lost.
     """
 
     layer: int = 0
     disposable: bool = False
     shown: bool = True
+    follows: bool = True
 
 
 Inspect = Callable[[memoryview], PictureHead]
@@ -37,7 +42,7 @@ def inspector(codec: str, extradata: bytes | None) -> Inspect:
     codec: FFmpeg's name of the codec. extradata: its headers, which say how NAL units are framed.
     """
     if codec == "h264":
-        return _H264(_length_size(extradata, 4))
+        return _H264(_length_size(extradata, 4), extradata or b"")
     if codec == "hevc":
         return _Hevc(_length_size(extradata, 21))
     return {"vp8": _vp8, "vp9": _vp9}.get(codec, _unknown)
@@ -66,13 +71,39 @@ def _nal_starts(data: memoryview, length_size: int) -> Iterator[int]:
 
 
 class _H264:
-    def __init__(self, length_size: int) -> None:
+    def __init__(self, length_size: int, extradata: bytes) -> None:
         self._length_size = length_size
+        self._numbers = FrameNumbers()
+        for parameters in _avcc_parameters(extradata) if length_size else _annex_b(extradata):
+            self._numbers.parameters(parameters)
 
     def __call__(self, data: memoryview) -> PictureHead:
-        heads = (data[at] for at in _nal_starts(data, self._length_size))
-        references = [head >> 5 & 3 for head in heads if head & 31 in H264_SLICES]
-        return PictureHead(0, bool(references) and not any(references))
+        references, follows = [], True
+        for at in _nal_starts(data, self._length_size):
+            head = data[at]
+            if head & 31 == H264_PARAMETERS:
+                self._numbers.parameters(bytes(data[at : at + PARAMETER_BYTES]))
+            elif head & 31 in H264_SLICES:
+                references.append(head >> 5 & 3)
+                if len(references) == 1 and head & 31 != H264_PARTITION:
+                    follows = self._numbers.follows(bytes(data[at : at + SLICE_BYTES]))
+        return PictureHead(0, bool(references) and not any(references), True, follows)
+
+
+def _avcc_parameters(extradata: bytes) -> Iterator[bytes]:
+    """The sequence parameter sets of an avcC box."""
+    at = 6
+    for _ in range(extradata[5] & 31 if len(extradata) > 5 else 0):
+        length = int.from_bytes(extradata[at : at + 2])
+        yield extradata[at + 2 : at + 2 + length]
+        at += 2 + length
+
+
+def _annex_b(extradata: bytes) -> Iterator[bytes]:
+    """The sequence parameter sets between start codes."""
+    for at in _nal_starts(memoryview(extradata), 0):
+        if extradata[at] & 31 == H264_PARAMETERS:
+            yield extradata[at : at + PARAMETER_BYTES]
 
 
 class _Hevc:

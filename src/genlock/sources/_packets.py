@@ -36,7 +36,8 @@ class Columns:
 
     pts, dts: int64 [U], NO_TICKS where not stated. duration: int64 [U], 0 where not stated.
     size: int64 [U] bytes. position: int64 [U], first byte in the file, -1 where not stated.
-    key, discard: bool [U]; discard: decoded but not shown (edit lists).
+    key, discard: bool [U]; discard: decoded but not shown (edit lists). corrupt: bool [U], the
+    container itself saw that bytes of them were lost.
     """
 
     pts: NDArray[np.int64]
@@ -46,6 +47,7 @@ class Columns:
     position: NDArray[np.int64]
     key: NDArray[np.bool_]
     discard: NDArray[np.bool_]
+    corrupt: NDArray[np.bool_]
     time_base: Fraction
 
     def __len__(self) -> int:
@@ -61,7 +63,7 @@ class PacketLog:
         self._rows = array("q")
 
     def add(self, packet: Packet[Any]) -> None:
-        flags = packet.is_keyframe | packet.is_discard << 1
+        flags = packet.is_keyframe | packet.is_discard << 1 | packet.is_corrupt << 2
         times = ticks(packet.pts), ticks(packet.dts), packet.duration or 0
         self._rows.extend((*times, packet.size, _position(packet), flags))
 
@@ -71,8 +73,9 @@ class PacketLog:
     def columns(self) -> Columns:
         rows = np.array(self._rows, np.int64).reshape(-1, 6)
         pts, dts, duration, size, position, flags = (np.ascontiguousarray(c) for c in rows.T)
-        key, discard = (flags & 1) > 0, (flags & 2) > 0
-        return Columns(pts, dts, duration, size, position, key, discard, self._time_base)
+        key, discard, corrupt = ((flags & bit) > 0 for bit in (1, 2, 4))
+        base = self._time_base
+        return Columns(pts, dts, duration, size, position, key, discard, corrupt, base)
 
 
 class PacketUnits:

@@ -77,7 +77,7 @@ class VideoPackets:
         if self._first is None and len(self._log) < PROBED_PACKETS:
             self._probe(None)
         columns = self._log.columns()
-        layer, disposable, shown = np.array(self._heads, np.int64).reshape(-1, 3).T
+        layer, disposable, shown, follows = np.array(self._heads, np.int64).reshape(-1, 4).T
         first = None if self._first is None or self._damaged else unit_of(self._first)
         rows = packet_rows(columns, shown > 0, first)
         if rows is None:
@@ -94,6 +94,7 @@ class VideoPackets:
             rows.unit,
             columns.time_base,
             columns.size,
+            damaged=columns.corrupt | (follows == 0),
         )
         info = picture_info(self._track, self._first, rows.report)
         return Stream(name, info, rows.timeline(columns.time_base)), table
