@@ -16,6 +16,8 @@ from genlock.timeline import SECOND_NS
 def read_all(recording: gl.Recording, field: Any) -> gl.Sample:
     """All of a stream as one sample, whose field is called "x"."""
     timeline = recording.streams[field.stream].timeline
+    if not len(timeline):
+        return recording.read({"x": field}, 0, 0)
     duration = Fraction(timeline.end_ns - timeline.start_ns, SECOND_NS)
     return recording.read({"x": field}, timeline.start_ns, duration)
 

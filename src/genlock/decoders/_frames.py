@@ -18,6 +18,9 @@ from genlock.interfaces import Units, UnitTable
 SKIPPABLE = frozenset({"h264", "hevc"})
 """Codecs for which leaving out pictures that none refers to is exact for all others."""
 
+TRIED_KEYS = 16
+"""Key pictures, spread over the stream, of which one must decode for the stream to be sound."""
+
 
 class FrameReader:
     """Decodes the pictures of wanted units. One thread at a time.
@@ -56,6 +59,15 @@ class FrameReader:
                 pending -= {unit for unit in pending if self._spoiled(unit)}
                 self._learn(decoding)
             self._absent |= pending
+
+    def decodes(self) -> bool:
+        """Whether any picture of the stream does, whatever was read before: the keys are tried."""
+        keys = self._order.keys[self._order.shown[self._order.keys]]
+        tried = np.unique(np.linspace(0, len(keys) - 1, TRIED_KEYS).astype(np.int64))
+        for unit in keys[tried] if len(keys) else ():
+            if self.produced or any(True for _ in self.read(np.array([unit]))):
+                return True
+        return self.produced
 
     def _attempts(self, pending: set[int]) -> Iterator[Decoding]:
         """Decoders to ask for what is pending: the current one if it can go on, else one started

@@ -86,7 +86,7 @@ class VideoDecoder:
             out[repeats] = out[first]
             valid[first] = valid[repeats] = True
         out[~valid] = 0
-        if len(rows) and not self._reader.produced:
+        if len(rows) and not self._reader.produced and not self._reader.decodes():
             with self._errors(int(rows[0])):
                 raise DecodeError(
                     "no picture of this stream can be decoded: it is damaged, or its pictures are"

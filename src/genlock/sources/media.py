@@ -62,6 +62,15 @@ def open_source(location: Location, options: OpenOptions, open_child: OpenChild)
     return MediaSource(location, options)
 
 
+def _is_described(track: Any) -> bool:
+    """Whether a container says what a track holds, also where it holds nothing.
+
+    Where FFmpeg finds nothing in a file, it believes its suffix.
+    """
+    context = track.codec_context
+    return bool(context.sample_rate if track.type == "audio" else context.width)
+
+
 class MediaSource:
     """An open media file. Thread-safe: each cursor has a container of its own."""
 
@@ -83,11 +92,15 @@ class MediaSource:
             for number, track in enumerate(media.tracks(kind))
         }
         if not tracks:
-            found = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
-            raise OpenError(f"no track that plays video or audio (tracks: {found})")
+            kinds = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
+            raise OpenError(f"no track that plays video or audio (tracks: {kinds})")
         logs = {track.index: TRACKS[track.type](track, self._options) for track in tracks.values()}
+        empty = True
         for packet in media.packets(tracks.values()):
             logs[packet.stream_index].add(packet)
+            empty = False
+        if empty and not any(map(_is_described, tracks.values())):
+            raise OpenError("nothing in it plays: it is empty, cut off, or no media file")
         reopen = partial(Media, self.location)
         for name, track in tracks.items():
             described = logs[track.index].finish(name, reopen)
