@@ -20,9 +20,12 @@ from numpy.typing import NDArray
 from genlock.errors import DecodeError
 from genlock.interfaces import CodecSpec
 
-KEEPS_HISTORY = frozenset({"aac", "aac_latm"})
+KEEPS_HISTORY = frozenset(
+    {"aac", "aac_latm", "amrnb", "amrwb", "g722", "nellymoser", "real_144", "libopencore_amrnb"}
+)
 """Decoders that flushing does not take back to their start: FFmpeg leaves AAC's overlapping half
-frame and the state of its noise generator (ISO/IEC 14496-3, 4.6.13) as they are."""
+frame and the state of its noise generator (ISO/IEC 14496-3, 4.6.13) as they are, and the
+predictors of codecs made for speech."""
 
 SETTLING = {"opus": Fraction(1, 2), "mp3": Fraction(4, 5)}
 """Seconds after which a decoder started in the middle gives what it would have given anyway, by
@@ -65,7 +68,8 @@ class AudioCodec:
     def __init__(self, spec: CodecSpec) -> None:
         self.name = spec.codec
         self._extradata = spec.extradata
-        self._context: AudioCodecContext = spec.context or self._made()
+        self._given: AudioCodecContext | None = spec.context
+        self._context: AudioCodecContext = self._given or self._made()
         self._prepare()
 
     def _made(self) -> AudioCodecContext:
@@ -77,6 +81,8 @@ class AudioCodec:
             raise DecodeError(f"{self.name!r} is not an audio codec")
         if self._extradata:
             context.extradata = self._extradata
+        if self._given is not None and self._given.sample_rate:
+            context.sample_rate, context.layout = self._given.sample_rate, self._given.layout
         return context
 
     def _prepare(self) -> None:

@@ -73,6 +73,32 @@ def test_chunks_equal_the_whole(coding: Coding, rate: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("coding", "rate"),
+    [
+        (Coding("libopencore_amrnb", "mov"), 8_000),
+        (Coding("g722", "wav"), 16_000),
+        (Coding("nellymoser", "mov"), 22_050),
+        (Coding("real_144", "matroska"), 8_000),
+        (Coding("adpcm_swf", "wav"), 44_100),
+    ],
+    ids=str,
+)
+def test_speech_codecs_that_remember(coding: Coding, rate: int) -> None:
+    """Their predictors reach back without end: each window is as if nothing had been read."""
+    data = encode(coding, sweep(rate * 5 // 2, 1, rate), rate)
+    with gl.open(data) as recording:
+        timeline = recording.streams["audio"].timeline
+        whole = read_all(recording, gl.Audio("audio"))["x"][:, : len(timeline)]
+        again = read(recording, 0, rate, timeline.rate)["x"]
+        assert np.array_equal(again, whole[:, : again.shape[1]])
+    with gl.open(data) as recording:
+        for first in range(len(timeline) - 1, -1, -timeline.rate // 3):
+            count = min(timeline.rate // 5, len(timeline) - first)
+            found = read(recording, first, count, timeline.rate)["x"][:, :count]
+            assert np.array_equal(found, whole[:, first : first + count])
+
+
+@pytest.mark.parametrize(
     ("coding", "audible"),
     [
         (Coding("libmp3lame", "mp3"), 0.4),

@@ -8,6 +8,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from mp4_boxes import edit
 from whole_streams import read_all
 
 import genlock as gl
@@ -245,3 +246,48 @@ def test_stamps_that_repeat(tmp_path: Path) -> None:
         assert recording.streams["video"].info.report.ties == 1
         field = gl.Video("video", offsets=["0.08"], color="gray", method="previous")
         assert number_in(recording.read({"x": field}, 0, 1)["x"][0, 0]) == 3
+
+
+TICKS = 512
+"""Ticks of a picture at 25 Hz."""
+DELAYS = {"libx264": 2, "libx265": 2, "mpeg4": 1}
+"""Pictures by which the muxer delays a codec's B-frames."""
+EDITS = {
+    "cut at a key picture": ([(1_120, 12)], range(12, 40), 0),
+    "cut inside a group": ([(1_080, 13)], range(13, 40), 0),
+    "cut at both ends": ([(400, 17)], range(17, 27), 0),
+    "delayed": ([(500, None), (1_600, 0)], range(40), 500),
+    "delayed and cut": ([(240, None), (1_000, 15)], range(15, 40), 240),
+}
+"""Edits as (ms, first picture or nothing), the pictures that are shown, ms before the first."""
+
+
+@pytest.mark.parametrize("name", EDITS)
+@pytest.mark.parametrize("codec", DELAYS)
+def test_edit_lists(name: str, codec: str, tmp_path: Path) -> None:
+    pieces, expected, start_ms = EDITS[name]
+    delay = DELAYS[codec]
+    edits = [(ms, -1 if first is None else (first + delay) * TICKS) for ms, first in pieces]
+    options = {"x265-params": "log-level=none:scenecut=0", "x264-params": "scenecut=0"}
+    path = encode(tmp_path / "cut.mp4", codec, 40, options=options, b_frames=2)
+    with av.open(str(path)) as file:
+        (track,) = file.streams
+        assert track.time_base == Fraction(1, 12_800) and track.codec_context.has_b_frames
+    found, ns = numbers(edit(path, edits))
+    assert found == list(expected)
+    assert ns == [start_ms * 1_000_000 + n * FRAME_NS for n in range(len(expected))]
+    with gl.open(path) as recording:
+        for index in (len(ns) - 1, 0, 5, 2, 1):
+            field = gl.Video("video", offsets=[0], color="gray")
+            sample = recording.read({"x": field}, ns[index], 1)
+            assert number_in(sample["x"][0, 0]) == expected[index]
+
+
+def test_several_edits_of_one_track(tmp_path: Path) -> None:
+    """A first piece, then a later one: as a player shows them."""
+    path = encode(tmp_path / "pieces.mp4", "libx264", 40, b_frames=0)
+    with av.open(str(path)) as file:
+        assert file.streams.video[0].time_base == Fraction(1, 12_800)
+    found, ns = numbers(edit(path, [(400, 0), (400, 24 * TICKS)]))
+    assert found == [*range(10), *range(24, 34)]
+    assert ns == [n * FRAME_NS for n in range(20)]

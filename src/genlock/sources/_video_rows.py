@@ -56,7 +56,8 @@ def packet_rows(
     stated = columns.pts[units] != NO_TICKS
     decodable = np.ones(len(units), np.bool_)
     if first is not None and columns.pts[first] != NO_TICKS:
-        decodable = (columns.pts[units] > columns.pts[first]) | (units == first)
+        pts, first_pts = columns.pts[units], columns.pts[first]
+        decodable = (pts > first_pts) | ((pts == first_pts) & (units >= first))
         decodable[~stated] = units[~stated] > first
     if not stated[decodable].all():
         return None
