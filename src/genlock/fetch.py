@@ -6,14 +6,17 @@ it needs. `Job.fill` decodes straight into them; it runs on the pool of its moda
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from genlock._memory import ArraySpec
+from genlock._yuv import rgb_coefficients
 from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_audio, plan_field
 from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
 from genlock.errors import FieldError, error_context
@@ -124,6 +127,11 @@ class Job:
         """Share of the grid that the plan serves, before anything is decoded."""
         return float(self.plan.mask.mean()) if len(self.plan.mask) else 0.0
 
+    @cached_property
+    def constants(self) -> Mapping[str, NDArray[np.float32]]:
+        """What belongs to the field's values in this window besides them, by kind."""
+        return {}
+
     def fill(self, slot: Slot, decoders: Decoders) -> None:
         """Decode into the slot. Errors name recording, stream and time."""
         start_ns = int(self.plan.grid_ns[0]) if len(self.plan.grid_ns) else None
@@ -147,15 +155,40 @@ class FrameJob(Job):
     def pool(self) -> str:  # type: ignore[override]
         return "video" if self.stream.info.encoding == "packets" else "image"
 
+    @cached_property
+    def constants(self) -> Mapping[str, NDArray[np.float32]]:
+        found: dict[str, NDArray[np.float32]] = {}
+        camera = self.stream.camera(self.field.crop, self.field.size)
+        if camera is not None:
+            found["intrinsics"] = camera.matrix.astype(np.float32)
+            found["distortion"] = np.array(camera.distortion, np.float32)
+        if self.field.format.color == "yuv420p":
+            info = self.stream.info
+            lines = info.shape[1 if info.rotation % 180 else 0]
+            found["color"] = rgb_coefficients(info.color, lines).astype(np.float32)
+        return found
+
     @property
     def spec(self) -> SlotSpec:
         steps = len(self.plan.grid_ns)
         native = self.stream.info.shape
+        if self.field.format.color == "yuv420p":
+            self._require_planes(native)
         shape = self.field.format.frame_shape(native)
         if isinstance(self.field, Depth):
             shape = shape[1:]
         dtype = np.dtype(self.field.format.dtype)
         return SlotSpec(ArraySpec((steps, *shape), dtype), steps, steps)
+
+    def _require_planes(self, native: tuple[int, ...]) -> None:
+        size = self.field.size or (self.field.crop or (0, 0, *native[:2]))[2:]
+        if self.stream.info.encoding != "packets" or size[0] % 2 or size[1] % 2:
+            raise FieldError(
+                f"color='device' needs a coded video and an even size: {self.stream.name!r} has "
+                f"{self.stream.info.encoding!r} units, and frames of {size[0]}x{size[1]} are asked",
+                recording=self.opened.uri,
+                stream=self.stream.name,
+            )
 
     def _values(self, slot: Slot, decoders: Decoders) -> None:
         wanted = np.flatnonzero(self.plan.mask)

@@ -132,34 +132,67 @@ class PictureField(GridField):
             object.__setattr__(self, name, value)
 
 
+Channels3 = tuple[float, float, float]
+
+
 @dataclass(frozen=True)
 class Video(PictureField):
     """Frames of a video or image stream: [T, C, H, W], upright, scaled while converting.
 
     layout: "TCHW" or "THWC". dtype: "uint8"; "uint16" (rgb scaled to 16 bits, gray as stored);
-    "float32" (0 to 1). color: "rgb", "gray" (luma), "rgba". Other arguments: see `GridField`.
+    "float32" (0 to 1). color: "rgb", "gray" (luma), "rgba", or "device": the frames cross to the
+    device as YUV, half the bytes, and become RGB there. Only then dtype may be "float16" or
+    "bfloat16" too, normalize = (mean, std) per channel of values from 0 to 1, flip mirrors
+    horizontally, channels_last stores the channels of TCHW next to each other, and a transform
+    sees the planes: uint8 [T, H * 3 / 2, W], Y above U and V. Other arguments: see `GridField`.
     """
 
     layout: Literal["TCHW", "THWC"] = "TCHW"
-    dtype: Literal["uint8", "uint16", "float32"] = "uint8"
-    color: Literal["rgb", "gray", "rgba"] = "rgb"
+    dtype: Literal["uint8", "uint16", "float32", "float16", "bfloat16"] = "uint8"
+    color: Literal["rgb", "gray", "rgba", "device"] = "rgb"
+    normalize: tuple[Channels3, Channels3] | None = None
+    flip: bool = False
+    channels_last: bool = False
 
     modalities: ClassVar[tuple[Modality, ...]] = ("video",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        on_device = self.color == "device"
+        dtypes = ("uint8", "float32", "float16", "bfloat16") if on_device else HOST_DTYPES
         for name, allowed in (
             ("layout", ("TCHW", "THWC")),
-            ("dtype", ("uint8", "uint16", "float32")),
-            ("color", ("rgb", "gray", "rgba")),
+            ("color", ("rgb", "gray", "rgba", "device")),
+            ("dtype", dtypes),
         ):
             if getattr(self, name) not in allowed:
                 raise self._fail(f"{name} {getattr(self, name)!r} is not one of {allowed}")
+        if on_device:
+            self._check_device_options()
+        elif self.normalize is not None or self.flip or self.channels_last:
+            raise self._fail("normalize, flip and channels_last need color='device'")
+
+    def _check_device_options(self) -> None:
+        if self.size is not None and (self.size[0] % 2 or self.size[1] % 2):
+            raise self._fail(f"color='device' needs an even size, not {self.size}")
+        if self.normalize is None:
+            return
+        mean, std = (tuple(map(float, part)) for part in self.normalize)
+        if len(mean) != 3 or len(std) != 3 or min(map(abs, std)) == 0:
+            raise self._fail("normalize is (mean, std) of three channels each, std not 0")
+        if self.dtype == "uint8":
+            raise self._fail("normalize gives fractions: ask for a float dtype")
+        object.__setattr__(self, "normalize", (mean, std))
 
     @property
     def format(self) -> FrameFormat:
-        """The form of one frame."""
+        """The form of one frame as it is decoded."""
+        if self.color == "device":
+            return FrameFormat(self.size, self.crop, "yuv420p")
         return FrameFormat(self.size, self.crop, self.color, self.dtype, self.layout[1:])
+
+
+HOST_DTYPES = ("uint8", "uint16", "float32")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ HD_HEIGHT = 720
 BT601, BT709 = 5, 1
 CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
 """Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
-FULL_RANGE = 2
+LIMITED_RANGE, FULL_RANGE = 1, 2
 
 
 class PictureWriter:
@@ -101,6 +101,8 @@ def _pixel_format(format: FrameFormat, frame: VideoFrame) -> str:
     deep = format.dtype == "uint16" or (format.dtype == "float32" and bits > 8)
     if format.color == "gray":
         return f"gray{bits}le" if deep and bits > 8 else "gray"
+    if format.color == "yuv420p":
+        return "yuv420p"
     if format.layout == "CHW":
         return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
     return {"rgb": ("rgb24", "rgb48le"), "rgba": ("rgba", "rgba64le")}[format.color][deep]
@@ -122,13 +124,18 @@ def _convert(
         colors = {}
     else:
         colors = {"src_colorspace": BT709 if frame.height >= HD_HEIGHT else BT601}
+    range_ = FULL_RANGE
+    if pixels == "yuv420p" and not in_rgb:  # the codes stay what they are
+        same = colors.get("src_colorspace", frame.colorspace)
+        colors = {"src_colorspace": same, "dst_colorspace": same}
+        range_ = FULL_RANGE if frame.color_range == FULL_RANGE else LIMITED_RANGE
     return reformatter.reformat(
         frame,
         width,
         height,
         pixels,
         interpolation=Interpolation.BILINEAR | (Interpolation.ACCURATE_RND if scaling else 0),
-        dst_color_range=FULL_RANGE,
+        dst_color_range=range_,
         threads=1,
         **colors,
     )
@@ -143,9 +150,17 @@ def _channels(
     if format.color == "gray":
         only = out[0] if format.layout == "CHW" else out[..., 0]
         yield _rows(planes[0], dtype.itemsize).view(dtype), only
+    elif format.color == "yuv420p":
+        height, width = frame.height, frame.width
+        flat = out.reshape(-1)  # a view: a frame's planes lie one after another
+        luma, half = height * width, (height // 2, width // 2)
+        turned = out.shape[1] != width
+        for plane, target in zip(planes, (flat[:luma], *np.split(flat[luma:], 2)), strict=True):
+            shape = (height, width) if plane is planes[0] else half
+            yield _rows(plane, 1), target.reshape(shape[::-1] if turned else shape)
     elif format.layout == "CHW":
-        for target, plane in zip(out, (2, 0, 1, 3), strict=False):  # the planes are G, B, R, A
-            yield _rows(planes[plane], dtype.itemsize).view(dtype), target
+        for target, index in zip(out, (2, 0, 1, 3), strict=False):  # the planes are G, B, R, A
+            yield _rows(planes[index], dtype.itemsize).view(dtype), target
     else:
         rows = _rows(planes[0], dtype.itemsize * format.channels).view(dtype)
         yield rows.reshape(frame.height, frame.width, format.channels), out
