@@ -212,3 +212,10 @@ def test_a_folder_of_other_things_is_not_claimed(tmp_path):
     (tmp_path / "cam0" / "a.txt").write_text("x")
     with pytest.raises(OpenError, match="no stream"):
         open_source(Location(tmp_path))
+
+
+def test_a_camera_without_pictures_is_a_problem_of_its_stream(drawn):
+    (drawn / "mav0/cam0/data.csv").write_text("#timestamp [ns],filename\n")
+    source = open_source(Location(drawn))
+    assert "no file of 'cam0' is listed" in str(source.streams["cam0"].problem)
+    assert source.streams["leica0"].problem is None
