@@ -1,29 +1,34 @@
 """Media files: any container that FFmpeg reads, with its video and audio tracks.
 
-Tracks are named `video`, `video1`, … and `audio`, `audio1`, … in the container's order. Cover
-pictures, subtitles and data tracks are no streams. Times are the container's own: a file that
-starts at 8.33 s starts at 8.33 s.
+Tracks are named `video`, `video1`, … and `audio`, `audio1`, … in the container's order; the sensors
+of GoPro telemetry by their keys (`ACCL`, `GYRO`, `GPS5`, …). Cover pictures, subtitles and other
+data tracks are no streams. Times are the container's own: a file that starts at 8.33 s starts at
+8.33 s.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
+import numpy as np
 from av.packet import Packet
 
 from genlock._ffmpeg import Media
 from genlock.errors import OpenError, StreamError
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
+from genlock.sources._arrays import ArraySource
 from genlock.sources._audio_packets import AudioPackets
 from genlock.sources._packets import PacketUnits
+from genlock.sources._telemetry import Telemetry
 from genlock.sources._video_packets import VideoPackets
 from genlock.stream import Stream
-from genlock.timeline import ClockMap
+from genlock.timeline import SECOND_NS, ClockMap, ticks_to_ns
 
 CLOCK = "media"
 
@@ -79,7 +84,8 @@ class MediaSource:
             self._scan(media)
         finally:
             media.close()
-        self.streams = MappingProxyType({n: stream for n, (_, stream, _) in self._tracks.items()})
+        tracks = {name: stream for name, (_, stream, _) in self._tracks.items()}
+        self.streams = MappingProxyType({**tracks, **self._sensors.streams})
 
     def _scan(self, media: Media) -> None:
         logs = {
@@ -93,12 +99,20 @@ class MediaSource:
                 f"{self.location.uri} holds no video or audio track (found: {found})",
                 recording=self.location.uri,
             )
-        for packet in media.packets(media.container.streams[index] for index in logs):
-            logs[packet.stream_index][1].add(packet)
+        telemetry = Telemetry()
+        tracks = [s for s in media.container.streams if s.index in logs or s.type == "data"]
+        for packet in media.packets(tracks):
+            if packet.stream_index in logs:
+                logs[packet.stream_index][1].add(packet)
+            else:
+                _add_payload(telemetry, packet)
+        self._sensors = ArraySource(self.location, CLOCK, telemetry.tables())
         for index, (name, log) in logs.items():
             self._tracks[name] = (index, *log.finish(name, partial(Media, self.location)))
 
     def units(self, stream: str) -> Units:
+        if stream in self._sensors.streams:
+            return self._sensors.units(stream)
         if stream not in self._tracks:
             raise StreamError(f"{self.location.uri} has no stream {stream!r}", stream=stream)
         index, described, table = self._tracks[stream]
@@ -112,3 +126,12 @@ class MediaSource:
 
     def close(self) -> None:
         """Nothing is held open."""
+
+
+def _add_payload(telemetry: Telemetry, packet: Packet[Any]) -> None:
+    base = packet.time_base
+    if packet.pts is None or base is None:
+        return
+    start, stop = packet.pts, packet.pts + (packet.duration or 0)
+    ns = ticks_to_ns(np.array([start, stop]), SECOND_NS * Fraction(*base.as_integer_ratio()))
+    telemetry.add(bytes(packet), int(ns[0]), int(ns[1]))
