@@ -19,7 +19,18 @@ from genlock.interfaces import Format, OpenOptions, Source
 from genlock.location import Location
 from genlock.sources._composed import ComposedSource, place
 
-FORMATS = ("folder", "euroc", "lerobot", "images", "sound", "media", "table", "loose")
+FORMATS = (
+    "folder",
+    "euroc",
+    "lerobot",
+    "tum",
+    "redwood",
+    "images",
+    "sound",
+    "media",
+    "table",
+    "loose",
+)
 """Modules of this package in the order in which they are asked.
 
 First what a recording.toml describes, then layouts of whole data sets, then pictures, sound and
