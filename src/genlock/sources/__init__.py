@@ -25,6 +25,7 @@ FORMATS = (
     "lerobot",
     "tum",
     "redwood",
+    "neon",
     "images",
     "sound",
     "media",
