@@ -26,6 +26,7 @@ FORMATS = (
     "tum",
     "redwood",
     "neon",
+    "hot3d",
     "images",
     "sound",
     "media",
