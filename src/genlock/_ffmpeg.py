@@ -37,6 +37,10 @@ READS_OTHER_FILES = re.compile(
 """Demuxers that open what a file names: playlists, scripts, name patterns, network streams."""
 GENERATE_PTS = 0x0001
 DEFAULT_MAX_PIXELS = 2**28
+SILENT_ABOUT_DAMAGE = frozenset({"ffv1", "hevc", "mjpeg", "png"})
+"""Decoders that hide damage unless told to fail on it; others flag the frame (h264 fails on what is
+harmless if told so).
+"""
 
 
 class Media:
@@ -119,6 +123,8 @@ def prepare(context: VideoCodecContext, max_pixels: int) -> None:
     context.thread_type = ThreadType.NONE
     context.flags |= Flags.copy_opaque
     context.options = {"max_pixels": str(max_pixels)}
+    if context.codec.canonical_name in SILENT_ABOUT_DAMAGE:
+        context.options["err_detect"] = "crccheck+explode"
 
 
 def number(packet: Packet[Any], unit: int) -> None:

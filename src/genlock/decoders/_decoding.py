@@ -32,6 +32,7 @@ class UnitOrder:
     keys: int64 [K], units to start at; the first unit is one. start: int64 [U], where to start for
     each unit: at the last key unit up to it, but one earlier for a picture that follows the key
     unit and is shown before it, since it may refer to pictures before the key unit (open GOP).
+    orphan: bool [U], those that follow the first key unit, but refer to what is not there.
     """
 
     def __init__(self, table: UnitTable, key: NDArray[np.bool_]) -> None:
@@ -47,6 +48,7 @@ class UnitOrder:
         which = np.searchsorted(self.keys, units, "right") - 1
         leading = self.rank < self.rank[self.keys[which]]
         self.start = self.keys[np.maximum(which - leading, 0)]
+        self.orphan = leading & (which == 0) & ~self.shown
 
     def key_before(self, unit: int) -> int:
         """The last key unit before a unit."""
@@ -163,5 +165,6 @@ class Decoding:
     def _damage(self, unit: int) -> None:
         """Note damage, unless it may come from having started here."""
         self._inside.discard(unit)
-        if self._trusted and self._order.start[unit] >= self.began:
+        from_here = self._order.start[unit] >= self.began and not self._order.orphan[unit]
+        if self._trusted and from_here:
             self._damaged.add(unit)

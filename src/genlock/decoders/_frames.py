@@ -74,16 +74,14 @@ class FrameReader:
 
     def _begin(self, start: int) -> Decoding:
         self._decoding = Decoding(
-            self._packets(start), self._context, self._order, start, self._damaged, self._skips
+            _packets(self._units, self._table, start),
+            self._context,
+            self._order,
+            start,
+            self._damaged,
+            self._skips,
         )
         return self._decoding
-
-    def _packets(self, start: int) -> Iterator[tuple[int, Packet[Any]]]:
-        for unit, packet in self._units.units(start):
-            if not isinstance(packet, Packet):  # encoded bytes, from a container of another kind
-                packet = Packet(packet)
-                packet.pts, packet.dts = int(self._table.pts[unit]), int(self._table.dts[unit])
-            yield unit, packet
 
     def _collect(self, decoding: Decoding, pending: set[int]) -> Iterator[tuple[int, VideoFrame]]:
         """Take pending pictures out of a decoder, each when damage to those that it was decoded
@@ -107,10 +105,13 @@ class FrameReader:
         yield from waiting.items()
 
     def _spoiled(self, unit: int) -> bool:
-        """Whether a unit is damaged or decoded from a damaged one."""
-        start, disposable = self._order.start[unit], self._order.disposable
-        return any(
-            bad == unit or (start <= bad < unit and not disposable[bad]) for bad in self._damaged
+        """Whether a unit is damaged or decoded from a damaged one: one that lies on its way from
+        where decoding starts for it, is referred to, and does not belong to the pictures before.
+        """
+        start, disposable = self._order.start, self._order.disposable
+        return unit in self._damaged or any(
+            start[unit] <= bad < unit and start[bad] >= start[unit] and not disposable[bad]
+            for bad in self._damaged
         )
 
     def _learn(self, decoding: Decoding) -> None:
@@ -118,3 +119,16 @@ class FrameReader:
         if decoding.false_key:
             self._key[decoding.began] = False
             self._order = UnitOrder(self._table, self._key)
+
+    def close(self) -> None:
+        """Let go of the decoder and of the pictures that it gave ahead."""
+        self._decoding = None
+
+
+def _packets(units: Units, table: UnitTable, start: int) -> Iterator[tuple[int, Packet[Any]]]:
+    """Units as packets; those of containers that FFmpeg does not read are encoded bytes."""
+    for unit, packet in units.units(start):
+        if not isinstance(packet, Packet):
+            packet = Packet(packet)
+            packet.pts, packet.dts = int(table.pts[unit]), int(table.dts[unit])
+        yield unit, packet

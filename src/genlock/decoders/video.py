@@ -101,4 +101,6 @@ class VideoDecoder:
     def close(self) -> None:
         """Release the decoder and its cursor. Harmless if done before."""
         self._closed = True
+        self._writers.clear()
+        self._reader.close()
         self._units.close()

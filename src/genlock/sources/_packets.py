@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ LEAD_IN = 8
 MAX_UNKNOWN = 256
 """Packets to read after a seek in search of one that is known."""
 SIZE_SPAN = 2**21
+ALPHA_DECODERS = MappingProxyType({"vp8": "libvpx", "vp9": "libvpx-vp9"})
+"""Decoders that read the alpha of WebM, which FFmpeg's own leave out."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +98,18 @@ class PacketUnits:
         self._fresh = True
         self._seeker = _Seeker(table, self._media.container.format.name)
         context = self._stream.codec_context
+        with_alpha = ALPHA_DECODERS.get(context.name, "") if self._has_alpha() else ""
         self.spec = CodecSpec(
             encoding,
-            context.name,
-            context=context,
+            with_alpha or context.name,
+            context=None if with_alpha else context,
             extradata=context.extradata,
             table=table,
             options={"uri": location.uri, **options},
         )
+
+    def _has_alpha(self) -> bool:
+        return self._stream.metadata.get("alpha_mode") == "1"
 
     @property
     def _stream(self) -> Stream:

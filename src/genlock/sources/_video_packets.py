@@ -66,7 +66,7 @@ class VideoPackets:
         try:
             frames = self._track.codec_context.decode(packet)
         except FFmpegError:
-            self._damaged = True
+            self._damaged |= packet is not None and packet.is_keyframe
         else:
             self._first = frames[0] if frames else None
 

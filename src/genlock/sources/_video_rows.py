@@ -83,14 +83,14 @@ def decoded_rows(media: Media, index: int, columns: Columns, max_pixels: int) ->
     else:
         durations = columns.duration[unit]
         pts, how = np.cumsum(durations) - durations, "the nominal rate, as the file has no clock"
-    known = pts != NO_TICKS
+    for row in np.flatnonzero(pts == NO_TICKS):  # the last ones come out without any time
+        pts[row] = pts[row - 1] + columns.duration[unit[row - 1]] if row else 0
     report = Report(
-        dropped=int((~known).sum()),
-        reordered=_backward_steps(pts[known]),
+        reordered=_backward_steps(pts),
         missing=int((columns.size > 0).sum()) - len(unit),
         notes=(f"times found by decoding once: {how}",),
     )
-    return _in_order(unit[known], pts[known], columns, report)
+    return _in_order(unit, pts, columns, report)
 
 
 def _decode_all(media: Media, index: int, max_pixels: int) -> Ticks:

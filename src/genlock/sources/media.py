@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -19,7 +20,7 @@ import numpy as np
 from av.packet import Packet
 
 from genlock._ffmpeg import Media
-from genlock.errors import OpenError, StreamError
+from genlock.errors import OpenError, StreamError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
 from genlock.sources._arrays import ArraySource
@@ -79,36 +80,33 @@ class MediaSource:
         self.location = location
         self._options = options
         self._tracks: dict[str, tuple[int, Stream, UnitTable]] = {}
-        media = Media(location)
-        try:
+        with closing(Media(location)) as media, error_context(location.uri):
             self._scan(media)
-        finally:
-            media.close()
         tracks = {name: stream for name, (_, stream, _) in self._tracks.items()}
         self.streams = MappingProxyType({**tracks, **self._sensors.streams})
 
     def _scan(self, media: Media) -> None:
-        logs = {
-            track.index: (f"{kind}{number or ''}", read(track, self._options))
-            for kind, read in TRACKS.items()
+        tracks = {
+            f"{kind}{number or ''}": track
+            for kind in TRACKS
             for number, track in enumerate(media.tracks(kind))
         }
-        if not logs:
+        if not tracks:
             found = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
-            raise OpenError(
-                f"{self.location.uri} holds no video or audio track (found: {found})",
-                recording=self.location.uri,
-            )
+            raise OpenError(f"{self.location.uri} holds no video or audio track (found: {found})")
+        logs = {track.index: TRACKS[track.type](track, self._options) for track in tracks.values()}
         telemetry = Telemetry()
-        tracks = [s for s in media.container.streams if s.index in logs or s.type == "data"]
-        for packet in media.packets(tracks):
+        data = [stream for stream in media.container.streams if stream.type == "data"]
+        for packet in media.packets([*tracks.values(), *data]):
             if packet.stream_index in logs:
-                logs[packet.stream_index][1].add(packet)
+                logs[packet.stream_index].add(packet)
             else:
                 _add_payload(telemetry, packet)
         self._sensors = ArraySource(self.location, CLOCK, telemetry.tables())
-        for index, (name, log) in logs.items():
-            self._tracks[name] = (index, *log.finish(name, partial(Media, self.location)))
+        reopen = partial(Media, self.location)
+        for name, track in tracks.items():
+            described = logs[track.index].finish(name, reopen)
+            self._tracks[name] = (track.index, *described)
 
     def units(self, stream: str) -> Units:
         if stream in self._sensors.streams:
