@@ -4,7 +4,8 @@ turned upright while it is copied to where it is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,10 @@ BT601, BT709 = 5, 1
 CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
 """Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
 LIMITED_RANGE, FULL_RANGE = 1, 2
+PLANES = MappingProxyType(
+    {"gray": (0,), "rgb": (2, 0, 1), "rgba": (2, 0, 1, 3), "yuv420p": (0, 1, 2)}
+)
+"""Which plane of a converted frame holds each channel: those of `gbrp` are G, B, R."""
 
 
 class PictureWriter:
@@ -62,8 +67,9 @@ class PictureWriter:
         height, width = self._swapped(*(size or upright))
         scaled = _convert(self._to_size, frame, height, width, pixels)
         largest = 2**bits - 1 if self._format.color == "gray" else 2 ** _bits(scaled) - 1
-        for source, target in _channels(scaled, out, self._format):
-            self._copy(source, target, largest)
+        targets = _channels(out, self._format)
+        for index, target in zip(PLANES[self._format.color], targets, strict=True):
+            self._copy(_values(scaled, index), target, largest)
 
     def _copy(self, source: NDArray[Any], target: NDArray[Any], largest: int) -> None:
         if self._info.flipped:
@@ -96,16 +102,14 @@ def _bits(frame: VideoFrame) -> int:
 
 
 def _pixel_format(format: FrameFormat, frame: VideoFrame) -> str:
-    """FFmpeg's pixel format to convert a frame to: never fewer bits than the values need."""
+    """FFmpeg's pixel format to convert a frame to: planar, and of as many bits as values need."""
     bits = _bits(frame)
     deep = format.dtype == "uint16" or (format.dtype == "float32" and bits > 8)
-    if format.color == "gray":
-        return f"gray{bits}le" if deep and bits > 8 else "gray"
     if format.color == "yuv420p":
         return "yuv420p"
-    if format.layout == "CHW":
-        return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
-    return {"rgb": ("rgb24", "rgb48le"), "rgba": ("rgba", "rgba64le")}[format.color][deep]
+    if format.color == "gray":
+        return f"gray{bits}le" if deep and bits > 8 else "gray"
+    return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
 
 
 def _convert(
@@ -116,7 +120,8 @@ def _convert(
     Untagged frames are BT.709 from 720 lines on, else BT.601, and limited. Luma keeps its codes:
     libswscale takes gray to be BT.601 of full range, so it is told the same of the frame.
     """
-    scaling = (height, width) != (frame.height, frame.width)
+    # the converter that is fast without scaling leaves columns beyond a multiple of 16 unwritten
+    fast = (height, width) == (frame.height, frame.width) and width % 16 == 0
     in_rgb = frame.format.is_rgb or frame.format.has_palette
     if pixels.startswith("gray") and not in_rgb:
         colors = {"src_colorspace": BT601, "dst_colorspace": BT601, "src_color_range": FULL_RANGE}
@@ -134,36 +139,27 @@ def _convert(
         width,
         height,
         pixels,
-        interpolation=Interpolation.BILINEAR | (Interpolation.ACCURATE_RND if scaling else 0),
+        interpolation=Interpolation.BILINEAR | (0 if fast else Interpolation.ACCURATE_RND),
         dst_color_range=range_,
         threads=1,
         **colors,
     )
 
 
-def _channels(
-    frame: VideoFrame, out: NDArray[Any], format: FrameFormat
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """(source, target) arrays that cover a converted frame."""
+def _channels(out: NDArray[Any], format: FrameFormat) -> Sequence[NDArray[Any]]:
+    """Where the channels of one picture go: views of out, [H, W] each (chroma half of both)."""
+    if format.color != "yuv420p":
+        return list(out if format.layout == "CHW" else np.moveaxis(out, -1, 0))
+    height, width = out.shape[0] * 2 // 3, out.shape[1]
+    pixels, half = height * width, (height // 2, width // 2)
+    luma, u, v = np.split(out.reshape(-1), [pixels, pixels * 5 // 4])  # one after another
+    return luma.reshape(height, width), u.reshape(half), v.reshape(half)
+
+
+def _values(frame: VideoFrame, plane: int) -> NDArray[Any]:
+    """A plane of a converted frame, uint8 or uint16 [H, W]."""
     dtype = np.dtype("<u2" if _bits(frame) > 8 else np.uint8)
-    planes = frame.planes
-    if format.color == "gray":
-        only = out[0] if format.layout == "CHW" else out[..., 0]
-        yield _rows(planes[0], dtype.itemsize).view(dtype), only
-    elif format.color == "yuv420p":
-        height, width = frame.height, frame.width
-        flat = out.reshape(-1)  # a view: a frame's planes lie one after another
-        luma, half = height * width, (height // 2, width // 2)
-        turned = out.shape[1] != width
-        for plane, target in zip(planes, (flat[:luma], *np.split(flat[luma:], 2)), strict=True):
-            shape = (height, width) if plane is planes[0] else half
-            yield _rows(plane, 1), target.reshape(shape[::-1] if turned else shape)
-    elif format.layout == "CHW":
-        for target, index in zip(out, (2, 0, 1, 3), strict=False):  # the planes are G, B, R, A
-            yield _rows(planes[index], dtype.itemsize).view(dtype), target
-    else:
-        rows = _rows(planes[0], dtype.itemsize * format.channels).view(dtype)
-        yield rows.reshape(frame.height, frame.width, format.channels), out
+    return _rows(frame.planes[plane], dtype.itemsize).view(dtype)
 
 
 def _rows(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:
