@@ -168,7 +168,7 @@ def _why(location: Location, error: Any) -> str:
     elif head[4:8] == b"ftyp":
         problem = f"the MP4 index (moov) is missing or damaged: was the recording cut off? ({said})"
     elif isinstance(error, av.error.ArgumentError):
-        problem = "a playlist or script that points to other files is not followed: open the files"
+        problem = f"what stands for other files (playlist, script) is not followed ({said})"
     else:
         problem = f"not a media file that FFmpeg can read ({said})"
     return f"cannot open {location.uri}: {problem}"

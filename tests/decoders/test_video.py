@@ -12,6 +12,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+
 from genlock.decoders.video import VideoDecoder
 from genlock.errors import ClosedError, DecodeError, LimitError
 from genlock.interfaces import CodecSpec, FrameFormat, OpenOptions, Units

@@ -20,7 +20,7 @@ import numpy as np
 from av.packet import Packet
 
 from genlock._ffmpeg import Media
-from genlock.errors import OpenError, StreamError, error_context
+from genlock.errors import DecodeError, OpenError, StreamError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
 from genlock.sources._arrays import ArraySource
@@ -80,8 +80,11 @@ class MediaSource:
         self.location = location
         self._options = options
         self._tracks: dict[str, tuple[int, Stream, UnitTable]] = {}
-        with closing(Media(location)) as media, error_context(location.uri):
-            self._scan(media)
+        try:
+            with closing(Media(location)) as media, error_context(location.uri):
+                self._scan(media)
+        except DecodeError as error:
+            raise OpenError(f"cannot read {location.uri}: {error.message}") from error
         tracks = {name: stream for name, (_, stream, _) in self._tracks.items()}
         self.streams = MappingProxyType({**tracks, **self._sensors.streams})
 
