@@ -6,7 +6,6 @@ make it read another file (playlists, concat scripts, image patterns, network pr
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -36,7 +35,6 @@ READS_OTHER_FILES = re.compile(
 )
 """Demuxers that open what a file names: playlists, scripts, name patterns, network streams."""
 GENERATE_PTS = 0x0001
-DEFAULT_MAX_PIXELS = 2**28
 SILENT_ABOUT_DAMAGE = frozenset({"ffv1", "hevc", "mjpeg", "png"})
 """Decoders that hide damage unless told to fail on it; others flag the frame (h264 fails on what is
 harmless if told so).
@@ -108,11 +106,6 @@ class Media:
 def ticks(value: int | None) -> int:
     """A time stamp as an int64: NO_TICKS where the container states none."""
     return NO_TICKS if value is None else int(value)
-
-
-def pixel_limit(stated: int | None = None) -> int:
-    """The most pixels a picture may have: as stated, else GENLOCK_MAX_PIXELS, else 2**28."""
-    return stated or int(os.environ.get("GENLOCK_MAX_PIXELS", DEFAULT_MAX_PIXELS))
 
 
 def prepare(context: VideoCodecContext, max_pixels: int) -> None:
