@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from av.video.frame import VideoFrame
 from av.video.plane import VideoPlane
-from av.video.reformatter import Interpolation, VideoReformatter
+from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from genlock.errors import DecodeError
@@ -26,6 +26,8 @@ BT601, BT709 = 5, 1
 CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
 """Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
 LIMITED_RANGE, FULL_RANGE = 1, 2
+BILINEAR, ACCURATE_ROUNDING = 0x2, 0x40000
+"""Flags of libswscale; PyAV 17 has no name for the latter."""
 PLANES = MappingProxyType(
     {"gray": (0,), "rgb": (2, 0, 1), "rgba": (2, 0, 1, 3), "yuv420p": (0, 1, 2)}
 )
@@ -139,7 +141,7 @@ def _convert(
         width,
         height,
         pixels,
-        interpolation=Interpolation.BILINEAR | (0 if fast else Interpolation.ACCURATE_RND),
+        interpolation=BILINEAR if fast else BILINEAR | ACCURATE_ROUNDING,
         dst_color_range=range_,
         threads=1,
         **colors,
