@@ -8,6 +8,7 @@ of 20, 50 and 100 ms; the step time against one cached batch, pinned and pageabl
 from __future__ import annotations
 
 import datetime
+import itertools
 import statistics
 import subprocess
 import time
@@ -80,7 +81,7 @@ def epoch_ms(color: str, step_ms: float, pinned: bool) -> tuple[float, float, in
                 torch.cuda.synchronize()
                 times.append(time.perf_counter())
                 step()
-        per_step = statistics.median(b - a for a, b in zip(times, times[1:], strict=False)) * 1e3
+        per_step = statistics.median(b - a for a, b in itertools.pairwise(times)) * 1e3
         nbytes = loader.stats().bytes // loader.stats().batches
     return per_step, timed(step), nbytes
 

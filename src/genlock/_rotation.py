@@ -65,6 +65,13 @@ def rotated(vectors: Floats, quaternions: Floats) -> Floats:
     return np.asarray(vectors + w * twice + np.cross(axis, twice))
 
 
+def composed(poses: Floats, mounts: Floats) -> Floats:
+    """pose * mount: T_a_b [N, 7] and T_b_c, as many or one [1, 7], give T_a_c."""
+    mounts = np.broadcast_to(mounts, poses.shape)
+    position = poses[:, :3] + rotated(mounts[:, :3], poses[:, 3:])
+    return np.concatenate([position, product(poses[:, 3:], mounts[:, 3:])], axis=-1)
+
+
 def relative(poses: Floats, references: Floats) -> Floats:
     """inverse(reference) * pose, for poses [N, 7] and as many references, or one [1, 7]."""
     inverse = np.broadcast_to(conjugate(references[:, 3:]), (len(poses), 4))

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from genlock._memory import ArraySpec
 from genlock._yuv import rgb_coefficients
-from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_audio, plan_field
+from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_at, plan_audio, plan_field
 from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
 from genlock.errors import FieldError, error_context
 from genlock.fields import (
@@ -27,9 +27,9 @@ from genlock.fields import (
     Fields,
     GridField,
     Labels,
-    PictureField,
     Pose,
     Sensor,
+    Video,
 )
 from genlock.interfaces import FrameFormat
 from genlock.opened import POSE_COLUMNS, Opened
@@ -280,10 +280,40 @@ class TableJob(Job):
 
     def _values(self, slot: Slot, decoders: Decoders) -> None:
         values, _ = self._table()
-        if isinstance(self.field, Pose):
-            slot.values[...] = apply_pose(self.plan, values, self.field.relative_to)
-        else:
-            apply(self.plan, values, slot.values)
+        apply(self.plan, values, slot.values)
+
+
+@dataclass
+class PoseJob(TableJob):
+    """Poses, seen from elsewhere if the field says so. reference: of what they are relative to."""
+
+    reference: PoseJob | None = None
+
+    def _values(self, slot: Slot, decoders: Decoders) -> None:
+        slot.values[...] = self.poses(self.plan, self.field.relative_to)
+
+    def poses(self, plan: Plan, relative_to: str | None = None) -> NDArray[np.float64]:
+        """The poses at a plan's grid times, [T, 7]."""
+        values, _ = self._table()
+        mount = None if self.field.of is None else self._mount(self.field.of)
+        if self.reference is None:
+            return apply_pose(plan, values, relative_to, mount)
+        reference = self.reference.poses(self.reference.plan)
+        return apply_pose(plan, values, None, mount, reference)
+
+    def _mount(self, name: str) -> NDArray[np.float64]:
+        """T_child_of, by the extrinsics of the stream that `of` names."""
+        stream = self.opened.streams.get(name)
+        extrinsics = None if stream is None else stream.extrinsics
+        child = self.stream.info.frames[1] if self.stream.info.frames else None
+        if extrinsics is None or child not in (None, extrinsics.parent):
+            streams = self.opened.streams.values()
+            known = [f"{s.name} in {s.extrinsics.parent!r}" for s in streams if s.extrinsics]
+            raise FieldError(
+                f"of={name!r} needs a stream with extrinsics in the frame "
+                f"{child or 'of the pose'!r}; stated are: {', '.join(known) or 'none'}"
+            )
+        return np.array([*extrinsics.position, *extrinsics.quaternion], np.float64)
 
 
 @dataclass
@@ -339,6 +369,9 @@ def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window
         with error_context(opened.uri, stream.name, window.start_ns):
             at = jobs[field.at].plan if isinstance(field, GridField) and field.at else None
             jobs[name] = _plan(opened, stream, field, window, at)
+            if isinstance(field, Pose) and field.reference is not None:
+                other = fields[field.reference]
+                _relate(cast(PoseJob, jobs[name]), opened.stream(other), cast(Pose, other))
     return {name: jobs[name] for name in fields}
 
 
@@ -355,5 +388,15 @@ def _plan(opened: Opened, stream: Stream, field: Field, window: Window, at: Plan
     if isinstance(field, Sensor | Pose):
         valid = field_table(opened, field)[1]
     plan = plan_field(field, stream.timeline, start_ns, duration_ns, at, valid)
-    kind = FrameJob if isinstance(field, PictureField) else TableJob
-    return kind(opened, stream, field, plan)
+    return _JOBS[type(field)](opened, stream, field, plan)
+
+
+_JOBS = {Video: FrameJob, Depth: FrameJob, Sensor: TableJob, Pose: PoseJob}
+
+
+def _relate(job: PoseJob, stream: Stream, field: Pose) -> None:
+    """Plan the poses that a job's are relative to, at the job's own grid times."""
+    whole = field_table(job.opened, field)[1]
+    at_grid = plan_at(field, job.plan.grid_ns, stream.timeline, whole)
+    job.reference = PoseJob(job.opened, stream, field, at_grid)
+    job.plan = job.plan.masked(at_grid.mask)

@@ -265,13 +265,17 @@ class Sensor(GridField):
 class Pose(GridField):
     """Rigid poses: [T, 7] as tx ty tz qx qy qz qw; translation linear, rotation shortest-arc slerp.
 
-    relative_to: None gives poses as stored (T_parent_child); "first" relative to the first valid
-    pose of the window (inverse(first) * pose); "previous" relative to the valid pose before
-    (identity for the first). dtype: "float32" or "float64". Quaternions have norm 1.
+    Values are T_parent_child of the stream: they take points of the child frame to the parent's.
+    of: name of a stream with extrinsics in the child frame, such as a camera: gives T_parent_of.
+    relative_to: "first" relative to the first valid pose of the window (inverse(first) * pose),
+    "previous" to the valid pose before (identity for the first), or the name of another `Pose`
+    field with the same parent: gives T_other_child, the other sampled at this field's grid times by
+    its own method, masked where either is. dtype: "float32" or "float64". Quaternions have norm 1.
     """
 
     method: Method = "slerp"
-    relative_to: Literal["first", "previous"] | None = None
+    relative_to: str | None = None
+    of: str | None = None
     dtype: Literal["float32", "float64"] = "float32"
 
     methods: ClassVar[tuple[Method, ...]] = ("nearest", "previous", "next", "slerp")
@@ -279,10 +283,13 @@ class Pose(GridField):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.relative_to not in (None, "first", "previous"):
-            raise self._fail(f"relative_to {self.relative_to!r} is not 'first' or 'previous'")
         if self.dtype not in ("float32", "float64"):
             raise self._fail(f"dtype {self.dtype!r} is not 'float32' or 'float64'")
+
+    @property
+    def reference(self) -> str | None:
+        """The field that the poses are relative to, if it is another one."""
+        return None if self.relative_to in (None, "first", "previous") else self.relative_to
 
 
 @dataclass(frozen=True)
@@ -308,6 +315,13 @@ def check_fields(fields: Fields) -> list[str]:
         at = getattr(field, "at", None)
         if at is not None and not isinstance(fields.get(at), GridField):
             raise FieldError(f"field {name!r}: at={at!r} names no field with rows")
+    for name, field in fields.items():
+        other = field.reference if isinstance(field, Pose) else None
+        if other is not None and (other == name or not isinstance(fields.get(other), Pose)):
+            raise FieldError(
+                f"field {name!r}: relative_to={other!r} is not 'first', 'previous' or another "
+                "Pose field"
+            )
     while pending:
         ready = [n for n, f in pending.items() if getattr(f, "at", None) in (None, *ordered)]
         if not ready:
