@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?=
 
-.PHONY: demo test check format notebooks clean
+.PHONY: demo test check format clean test-gpu bench-gpu
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,12 @@ check: $(STAMP)  ## style, types, levels, exports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+test-gpu: $(STAMP)  ## what needs CUDA; on a machine with a GPU, PYTHON's own torch serves too
+	$(BIN)/python -m pytest tests/gpu tests/test_device.py tests/test_color.py tests/test_loader.py
+
+bench-gpu: $(STAMP)  ## bandwidth, overlap and step time on a GPU
+	$(BIN)/python benchmarks/gpu.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -11,6 +11,7 @@ from typing import Any
 
 import av
 import numpy as np
+
 from genlock.interfaces import FrameFormat, OpenOptions, Source
 from genlock.location import Location
 from genlock.sources import media

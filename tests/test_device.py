@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import pytest
 import torch
 
 from genlock._memory import ArraySpec, Ring, block_size, carve
-from genlock.batch import Batch, Collated
-from genlock.device import Delivery, HostBackend, Transfer, make_backend, split_block, torch_dtype
+from genlock.batch import Collated
+from genlock.device import Delivery, HostBackend, make_backend, torch_dtype
+from simulated import SimulatedDevice, SimulatedTransfer
 
 SPECS = [
     ("values", "rgb", ArraySpec((2, 3), np.dtype(np.uint8))),
@@ -26,67 +29,24 @@ def collated(ring: Ring, number: int) -> Collated:
     return Collated([], block, SPECS, {}, {"text": [str(number)]}, ["rgb", "imu", "text"])
 
 
-class SimulatedCopy:
-    """Reads its host memory only when told to finish, as a late device copy would."""
-
-    def __init__(self, source: Collated) -> None:
-        self._source = source
-        self._address = source.block.ctypes.data
-        self.copied: np.ndarray[tuple[int], np.dtype[np.uint8]] | None = None
-
-    def finish(self) -> None:
-        if self.copied is None:
-            self.copied = self._source.block.copy()
-
-    def finished(self) -> bool:
-        return self.copied is not None
-
-    def wait(self) -> None:
-        self.finish()
-
-    def arrived(self) -> Batch:
-        self.finish()
-        assert self.copied is not None
-        parts = split_block(torch.from_numpy(self.copied), self._source)
-        return self._source.batch(parts, torch.from_numpy)
-
-
-class SimulatedDevice:
-    ahead = 2
-
-    def __init__(self) -> None:
-        self.copies: list[SimulatedCopy] = []
-
-    def allocate(self, size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-        return np.empty(size, np.uint8)
-
-    def upload(self, source: Collated) -> Transfer:
-        self.copies.append(SimulatedCopy(source))
-        return self.copies[-1]
-
-
-def test_host_memory_is_not_reused_before_its_copy_ended() -> None:
-    device, ring = SimulatedDevice(), Ring(4)
+@pytest.mark.parametrize("copy_cost", [0.1, 1.0, 7.0])
+def test_host_memory_is_not_reused_before_its_copy_ended(copy_cost: float) -> None:
+    device, ring = SimulatedDevice(copy_cost), Ring(4)
     delivery = Delivery(device)
-    arrived = []
-    for number in range(50):
+    for number in range(60):
         source = collated(ring, number)
-        assert not any(
-            copy.copied is None and copy._address == source.block.ctypes.data
-            for copy in device.copies
-        )
-        transfer = delivery.send(source)
+        assert source.block.ctypes.data not in device.addresses_in_use
+        delivery.send(source)
         del source
-        if number % 3 == 0:  # some copies end early, some only when they must
-            device.copies[-1].finish()
-        arrived.append(transfer)
+        device.sleep(number % 5)
     delivery.close()
-    batches = [transfer.arrived() for transfer in arrived]
-    for number, batch in enumerate(batches):
+    for number, transfer in enumerate(device.transfers):
+        batch = transfer.batch()
         assert batch["rgb"].unique().tolist() == [number]
         assert batch["imu"].unique().tolist() == [number]
         assert batch["text"] == [str(number)]
         assert batch.times["imu"].tolist() == [[number]] * 2
+    assert ring.allocated <= device.ahead + 3
 
 
 def test_no_more_copies_are_under_way_than_stated() -> None:
@@ -94,11 +54,34 @@ def test_no_more_copies_are_under_way_than_stated() -> None:
     delivery = Delivery(device)
     for number in range(20):
         delivery.send(collated(ring, number))
-        under_way = sum(copy.copied is None for copy in device.copies)
-        assert under_way <= device.ahead + 1
-    assert ring.allocated <= 20
+        assert len(device.addresses_in_use) <= device.ahead + 1
     delivery.close()
-    assert all(copy.finished() for copy in device.copies)
+    assert not device.addresses_in_use
+
+
+@pytest.mark.parametrize(("copy_cost", "step_cost"), [(1.0, 3.0), (2.0, 2.0), (5.0, 1.0)])
+def test_copies_run_beside_steps(copy_cost: float, step_cost: float) -> None:
+    device, ring = SimulatedDevice(copy_cost), Ring(4)
+    delivery = Delivery(device)
+    coming: deque[SimulatedTransfer] = deque()
+    seen: list[int] = []
+    left = iter(range(12))
+    for _ in range(12):
+        while len(coming) < device.ahead and (number := next(left, None)) is not None:
+            transfer = delivery.send(collated(ring, number))
+            assert isinstance(transfer, SimulatedTransfer)
+            coming.append(transfer)
+        received = coming.popleft()
+
+        def step(received: SimulatedTransfer = received) -> None:
+            seen.extend(received.batch()["rgb"].unique().tolist())
+
+        device.step(step_cost, step, received.event)
+        device.sleep(step_cost)
+    device.sleep(1000)
+    assert seen == list(range(12))
+    slower = max(copy_cost, step_cost)
+    assert device.computing.free_at == pytest.approx(copy_cost + step_cost + 11 * slower)
 
 
 def test_on_a_cpu_tensors_are_the_batch_memory_itself() -> None:

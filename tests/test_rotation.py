@@ -105,3 +105,20 @@ def test_related_poses_and_their_signs(seed, to):
         assert (np.sum(found[1:, 3:] * found[:-1, 3:], axis=1) >= 0).all()
         assert np.array_equal(found[0], poses[0] if to is None else [0, 0, 0, 0, 0, 0, found[0, 6]])
         assert to is None or found[0, 6] == pytest.approx(1)
+
+
+@given(seeds)
+def test_matrices_become_the_quaternions_they_were_made_of(seed):
+    rng = np.random.default_rng(seed)
+    quaternions = random_quaternions(rng, 20)
+    half_turns = Rotation.from_rotvec(np.pi * np.eye(3)).as_quat()
+    quaternions = np.concatenate([quaternions, half_turns, [[0, 0, 0, 1]]])
+    found = _rotation.from_matrices(Rotation.from_quat(quaternions).as_matrix())
+    same_rotations(found, quaternions)
+    assert (found[:, 3] >= 0).all()
+
+
+def test_one_matrix_is_one_quaternion():
+    quarter_turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(_rotation.from_matrices(quarter_turn), [0, 0, half, half])

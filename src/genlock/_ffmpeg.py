@@ -6,7 +6,6 @@ make it read another file (playlists, concat scripts, image patterns, network pr
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -36,7 +35,6 @@ READS_OTHER_FILES = re.compile(
 )
 """Demuxers that open what a file names: playlists, scripts, name patterns, network streams."""
 GENERATE_PTS = 0x0001
-DEFAULT_MAX_PIXELS = 2**28
 SILENT_ABOUT_DAMAGE = frozenset({"ffv1", "hevc", "mjpeg", "png"})
 """Decoders that hide damage unless told to fail on it; others flag the frame (h264 fails on what is
 harmless if told so).
@@ -71,15 +69,15 @@ class Media:
         return av.open(self._file, "r", container_options=options)
 
     def tracks(self, kind: str) -> list[Stream]:
-        """The tracks of one kind ("video" or "audio") that play: no cover pictures, none that
-        FFmpeg has no decoder for.
+        """The tracks of one kind ("video" or "audio") that play: no cover pictures, nothing in a
+        codec that this FFmpeg does not know.
         """
         return [
             stream
             for stream in self.container.streams
             if stream.type == kind
-            and not stream.disposition & Disposition.attached_pic
             and stream.codec_context is not None
+            and not stream.disposition & Disposition.attached_pic
         ]
 
     def packets(self, streams: Iterable[Stream]) -> Iterator[Packet[Stream]]:
@@ -108,11 +106,6 @@ class Media:
 def ticks(value: int | None) -> int:
     """A time stamp as an int64: NO_TICKS where the container states none."""
     return NO_TICKS if value is None else int(value)
-
-
-def pixel_limit(stated: int | None = None) -> int:
-    """The most pixels a picture may have: as stated, else GENLOCK_MAX_PIXELS, else 2**28."""
-    return stated or int(os.environ.get("GENLOCK_MAX_PIXELS", DEFAULT_MAX_PIXELS))
 
 
 def prepare(context: VideoCodecContext, max_pixels: int) -> None:
@@ -168,7 +161,7 @@ def _why(location: Location, error: Any) -> str:
     elif head[4:8] == b"ftyp":
         problem = f"the MP4 index (moov) is missing or damaged: was the recording cut off? ({said})"
     elif isinstance(error, av.error.ArgumentError):
-        problem = "a playlist or script that points to other files is not followed: open the files"
+        problem = f"what stands for other files (playlist, script) is not followed ({said})"
     else:
         problem = f"not a media file that FFmpeg can read ({said})"
     return f"cannot open {location.uri}: {problem}"

@@ -65,6 +65,13 @@ def rotated(vectors: Floats, quaternions: Floats) -> Floats:
     return np.asarray(vectors + w * twice + np.cross(axis, twice))
 
 
+def composed(poses: Floats, mounts: Floats) -> Floats:
+    """pose * mount: T_a_b [N, 7] and T_b_c, as many or one [1, 7], give T_a_c."""
+    mounts = np.broadcast_to(mounts, poses.shape)
+    position = poses[:, :3] + rotated(mounts[:, :3], poses[:, 3:])
+    return np.concatenate([position, product(poses[:, 3:], mounts[:, 3:])], axis=-1)
+
+
 def relative(poses: Floats, references: Floats) -> Floats:
     """inverse(reference) * pose, for poses [N, 7] and as many references, or one [1, 7]."""
     inverse = np.broadcast_to(conjugate(references[:, 3:]), (len(poses), 4))
@@ -85,3 +92,24 @@ def related(poses: Floats, to: str | None) -> Floats:
     opposite = np.sum(found[1:, 3:] * found[:-1, 3:], axis=-1, keepdims=True) < 0
     found[1:, 3:] *= np.cumprod(np.where(opposite, -1.0, 1.0), axis=0)
     return found
+
+
+def from_matrices(matrices: Floats) -> Floats:
+    """Unit quaternions [N, 4], w >= 0, of rotation matrices [N, 3, 3].
+
+    The entries sum to the outer product 4 q qT, of which the row of the largest component is taken,
+    so that nothing is divided by a small number: S. W. Shepperd, "Quaternion from rotation matrix",
+    Journal of Guidance and Control 1978. A matrix that is slightly no rotation gives the nearby
+    one; NaN where the entries are not finite.
+    """
+    m = np.moveaxis(np.asarray(matrices, np.float64), (-2, -1), (0, 1))
+    outer = np.empty((*m.shape[2:], 4, 4))
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        outer[..., i, j] = outer[..., j, i] = m[i, j] + m[j, i]
+    for i, (j, k) in enumerate(((2, 1), (0, 2), (1, 0))):
+        outer[..., i, 3] = outer[..., 3, i] = m[j, k] - m[k, j]
+        outer[..., i, i] = 1 + 2 * m[i, i] - (m[0, 0] + m[1, 1] + m[2, 2])
+    outer[..., 3, 3] = 1 + m[0, 0] + m[1, 1] + m[2, 2]
+    largest = np.argmax(np.diagonal(outer, axis1=-2, axis2=-1), axis=-1)
+    found = np.take_along_axis(outer, largest[..., None, None], axis=-2)[..., 0, :]
+    return normalised(np.where(found[..., 3:] < 0, -found, found))

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,12 @@ class Plan:
     weight: NDArray[np.float64]
     mask: Mask
     source_ns: Nanoseconds
+
+    def masked(self, mask: Mask) -> Plan:
+        """The same plan with the entries where `mask` is False masked as well."""
+        mask = self.mask & mask
+        rows, source_ns = self.rows * mask[:, None], np.where(mask, self.source_ns, self.grid_ns)
+        return Plan(self.grid_ns, rows, self.weight * mask, mask, source_ns)
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,13 @@ def plan_field(
         window = timeline.rows_in(start_ns, start_ns + duration_ns)
         rows = np.arange(window.start, window.stop)
         return _plan(grid_ns, rows, rows, grid_ns, grid_ns, _valid(timeline, window, valid))
+    return plan_at(field, grid_ns, timeline, valid)
+
+
+def plan_at(
+    field: GridField, grid_ns: Nanoseconds, timeline: Timeline, valid: Mask | None = None
+) -> Plan:
+    """Plan a field's method, tolerance and gap at any grid times; valid as in `plan_field`."""
     return plan(
         grid_ns,
         timeline,
@@ -220,21 +233,30 @@ def apply(plan: Plan, values: NDArray[Any], out: NDArray[Any] | None = None) -> 
 
 
 def apply_pose(
-    plan: Plan, poses: NDArray[Any], relative_to: Literal["first", "previous"] | None = None
+    plan: Plan,
+    poses: NDArray[Any],
+    relative_to: str | None = None,
+    mount: NDArray[np.float64] | None = None,
+    reference: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Give the poses at the grid times: float64 [T, 7], tx ty tz qx qy qz qw, zeros where masked.
 
     poses: [N, 7] of all rows, T_parent_child. Translations are blended linearly, rotations by
-    slerp. relative_to: as in `Pose`, among the valid entries. Quaternions have norm 1; their
-    signs never flip from one valid entry to the next, the first being as stored; after
-    relative_to="previous" each has w >= 0. Raises FieldError if a row used holds NaN or a
-    quaternion of norm 0.
+    slerp. relative_to: "first" or "previous" among the valid entries, or None. mount: T_child_x
+    [7], turns the poses into T_parent_x. reference: T_parent_other [T, 7] at the grid times, turns
+    them into T_other_x. Quaternions have norm 1; their signs never flip from one valid entry to the
+    next, the first being as stored; after relative_to="previous" each has w >= 0. Raises FieldError
+    if a row used holds NaN or a quaternion of norm 0.
     """
     out = np.zeros((len(plan.mask), 7))
     used = np.flatnonzero(plan.mask)
     left, right = (np.asarray(poses[rows], np.float64) for rows in plan.rows[used].T)
     found = _rotation.between(left, right, plan.weight[used, None])
     _refuse_nan(plan, used, found)
+    if mount is not None:
+        found = _rotation.composed(found, mount[None])
+    if reference is not None:
+        found = _rotation.relative(found, reference[used])
     out[used] = _rotation.related(found, relative_to)
     return out
 

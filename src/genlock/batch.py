@@ -7,7 +7,7 @@ another, so that decoders write straight into it and one copy takes all of it to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,23 @@ import torch
 from numpy.typing import NDArray
 
 from genlock._memory import ArraySpec, Block, Ring, block_size, carve
+from genlock.color import Finish, finish_of, to_rgb
 from genlock.errors import FieldError
 from genlock.fetch import Job, Slot, SlotSpec
 from genlock.windows import Window
 
 PARTS = ("values", "mask", "times", "source_times", "lengths")
 ARRAYS = PARTS[:4]
+CONSTANTS = ("intrinsics", "distortion", "color")
+"""Arrays that belong to a field's values as a whole, where its jobs have them (`Job.constants`)."""
 
 
 @dataclass(eq=False)
 class Sample(MutableMapping[str, Any]):
     """One window's values by field name, as NumPy arrays (labels: a list).
 
-    mask, times, source_times, lengths: by field name as in `Batch`, without the batch dimension.
-    window: which recording and start it is.
+    mask, times, source_times, lengths, intrinsics, distortion: by field name as in `Batch`,
+    without the batch dimension. window: which recording and start it is.
     """
 
     window: Window
@@ -37,6 +40,8 @@ class Sample(MutableMapping[str, Any]):
     times: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     source_times: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
+    intrinsics: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    distortion: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.data[name]
@@ -63,8 +68,10 @@ class Batch(Mapping[str, Any]):
 
     mask: bool [B, T] (audio [B, N]): False where nothing valid is. times: int64 [B, T] ns, the
     grid. source_times: int64 [B, T] ns, the row used. lengths: int64 [B], entries before padding.
-    windows: which recording and start each sample is. A batch is never overwritten while any
-    view of it lives.
+    intrinsics: float32 [B, 3, 3], of the pictures as they are here (cropped, scaled, upright), for
+    fields whose streams are calibrated; distortion: float32 [B, K], zeros where there is none.
+    windows: which recording and start each sample is. A batch is never overwritten while any view
+    of it lives.
     """
 
     windows: list[Window]
@@ -73,6 +80,8 @@ class Batch(Mapping[str, Any]):
     times: dict[str, torch.Tensor]
     source_times: dict[str, torch.Tensor]
     lengths: dict[str, torch.Tensor]
+    intrinsics: dict[str, torch.Tensor] = field(default_factory=dict)
+    distortion: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.data[name]
@@ -92,7 +101,8 @@ class Batch(Mapping[str, Any]):
 
     def tensors(self) -> Iterator[torch.Tensor]:
         """Every tensor of the batch."""
-        for part in (self.data, self.mask, self.times, self.source_times, self.lengths):
+        aligned = (self.data, self.mask, self.times, self.source_times, self.lengths)
+        for part in (*aligned, self.intrinsics, self.distortion):
             yield from (value for value in part.values() if isinstance(value, torch.Tensor))
 
     def __repr__(self) -> str:
@@ -114,7 +124,8 @@ class Collated:
     """A finished batch in NumPy: what the device stage delivers.
 
     block holds the arrays of `layout`, a list of (part, field name, spec); extra holds arrays
-    that a transform made, outside of the block; lists holds labels.
+    that a transform made, outside of the block; lists holds labels; finishes says what is left to
+    do to values on the device.
     """
 
     windows: list[Window]
@@ -123,6 +134,7 @@ class Collated:
     extra: dict[str, NDArray[Any]]
     lists: dict[str, list[Any]]
     order: list[str]
+    finishes: dict[str, Finish] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -130,13 +142,38 @@ class Collated:
 
     def batch(self, arrays: Sequence[Any], tensor: Callable[[NDArray[Any]], torch.Tensor]) -> Batch:
         """Make the batch from tensors laid out as `layout`; `tensor` takes `extra` over."""
-        parts: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
-        for (part, name, _), array in zip(self.layout, arrays, strict=True):
-            parts[part][name] = array
-        values = parts["values"] | {n: tensor(a) for n, a in self.extra.items()} | self.lists
+        parts = _by_part(self.layout, arrays)
+        values = parts["values"]
+        for name, finish in self.finishes.items():
+            mask = parts["mask"][name]
+            values[name] = to_rgb(values[name], parts["color"][name], finish, mask)
+        values |= {name: tensor(array) for name, array in self.extra.items()} | self.lists
         data = {name: values[name] for name in self.order}
-        mask, times, source_times, lengths = (parts[part] for part in PARTS[1:])
-        return Batch(self.windows, data, mask, times, source_times, lengths)
+        others = [parts[part] for part in (*PARTS[1:], *CONSTANTS[:2])]
+        return Batch(self.windows, data, *others)
+
+
+def _by_part(
+    layout: Sequence[tuple[str, str, ArraySpec]], arrays: Sequence[Any]
+) -> dict[str, dict[str, Any]]:
+    """Arrays of a layout by what they are and by field name."""
+    parts: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, *CONSTANTS)}
+    for (part, name, _), array in zip(layout, arrays, strict=True):
+        parts[part][name] = array
+    return parts
+
+
+def finished(sample: Sample, jobs: Mapping[str, Job]) -> Sample:
+    """A sample whose values are as a batch would have them, on the host (bfloat16: as float32)."""
+    for name, job in jobs.items():
+        finish = finish_of(job.field)
+        if finish is not None:
+            if finish.dtype == "bfloat16":
+                finish = replace(finish, dtype="float32")
+            parts = (sample[name], job.constants["color"], sample.mask[name])
+            planes, color, mask = (torch.from_numpy(part)[None] for part in parts)
+            sample[name] = to_rgb(planes, color, finish, mask)[0].numpy()
+    return sample
 
 
 class Assembly:
@@ -171,18 +208,22 @@ class Assembly:
                 strict=True,
             )
         ]
+        self._layout += _constants(jobs)
         self._ring = ring
         arrays = [array for _, _, array in self._layout]
         self._block = ring.lend(block_size(arrays))
-        carved = carve(self._block, arrays)
-        self._parts: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
-        for (part, name, _), array in zip(self._layout, carved, strict=True):
-            self._parts[part][name] = array
+        self._parts = _by_part(self._layout, carve(self._block, arrays))
         self._changed: dict[int, Sample] = {}
         for i, planned in enumerate(jobs):
             self._prepare(i, planned)
 
     def _prepare(self, i: int, planned: Mapping[str, Job] | None) -> None:
+        for part in CONSTANTS:
+            for name, array in self._parts[part].items():
+                constant = planned[name].constants.get(part) if planned else None
+                array[i] = 0
+                if constant is not None:
+                    array[i][tuple(slice(n) for n in constant.shape)] = constant
         for name, spec in self._specs.items():
             if spec is None:
                 continue
@@ -219,6 +260,9 @@ class Assembly:
                 sample.mask[name], sample.times[name] = slot.mask, slot.times
                 sample.source_times[name] = slot.source_times
                 sample.lengths[name] = len(slot.mask)
+        for part in (sample.intrinsics, sample.distortion):
+            kind = "intrinsics" if part is sample.intrinsics else "distortion"
+            part.update({name: array[i] for name, array in self._parts[kind].items()})
         return sample
 
     def replace(self, i: int, sample: Sample) -> None:
@@ -238,7 +282,18 @@ class Assembly:
         if any(sample is not None for sample in samples):
             full = [s if s is not None else self.sample(i) for i, s in enumerate(samples)]
             extra, lists, order = self._stack(full)
-        return Collated(self.windows, self._block, self._layout, extra, lists, order)
+        finishes = {
+            name: finish
+            for name in order
+            if name not in extra and (finish := self._finish(name)) is not None
+        }
+        return Collated(self.windows, self._block, self._layout, extra, lists, order, finishes)
+
+    def _finish(self, name: str) -> Finish | None:
+        planned = next((jobs for jobs in self.jobs if jobs), None)
+        if planned is None or name not in planned:
+            return None
+        return finish_of(planned[name].field)
 
     def _stack(
         self, samples: list[Sample]
@@ -291,6 +346,20 @@ def _common_specs(
                 spec = known.holding(spec)
             specs[name] = spec
     return specs
+
+
+def _constants(jobs: Sequence[Mapping[str, Job] | None]) -> list[tuple[str, str, ArraySpec]]:
+    """Where each field's constants go: the largest shape among the samples."""
+    shapes: dict[tuple[str, str], tuple[int, ...]] = {}
+    for planned in filter(None, jobs):
+        for name, job in planned.items():
+            for part, constant in job.constants.items():
+                known = shapes.get((part, name), constant.shape)
+                shapes[part, name] = tuple(map(max, known, constant.shape))
+    return [
+        (part, name, ArraySpec((len(jobs), *shape), np.dtype(np.float32)))
+        for (part, name), shape in shapes.items()
+    ]
 
 
 def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Job) -> None:

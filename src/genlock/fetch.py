@@ -6,15 +6,18 @@ it needs. `Job.fill` decodes straight into them; it runs on the pool of its moda
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from genlock._memory import ArraySpec
-from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_audio, plan_field
+from genlock._yuv import rgb_coefficients
+from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_at, plan_audio, plan_field
 from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
 from genlock.errors import FieldError, error_context
 from genlock.fields import (
@@ -24,9 +27,9 @@ from genlock.fields import (
     Fields,
     GridField,
     Labels,
-    PictureField,
     Pose,
     Sensor,
+    Video,
 )
 from genlock.interfaces import FrameFormat
 from genlock.opened import POSE_COLUMNS, Opened
@@ -124,6 +127,11 @@ class Job:
         """Share of the grid that the plan serves, before anything is decoded."""
         return float(self.plan.mask.mean()) if len(self.plan.mask) else 0.0
 
+    @cached_property
+    def constants(self) -> Mapping[str, NDArray[np.float32]]:
+        """What belongs to the field's values in this window besides them, by kind."""
+        return {}
+
     def fill(self, slot: Slot, decoders: Decoders) -> None:
         """Decode into the slot. Errors name recording, stream and time."""
         start_ns = int(self.plan.grid_ns[0]) if len(self.plan.grid_ns) else None
@@ -147,15 +155,40 @@ class FrameJob(Job):
     def pool(self) -> str:  # type: ignore[override]
         return "video" if self.stream.info.encoding == "packets" else "image"
 
+    @cached_property
+    def constants(self) -> Mapping[str, NDArray[np.float32]]:
+        found: dict[str, NDArray[np.float32]] = {}
+        camera = self.stream.camera(self.field.crop, self.field.size)
+        if camera is not None:
+            found["intrinsics"] = camera.matrix.astype(np.float32)
+            found["distortion"] = np.array(camera.distortion, np.float32)
+        if self.field.format.color == "yuv420p":
+            info = self.stream.info
+            lines = info.shape[1 if info.rotation % 180 else 0]
+            found["color"] = rgb_coefficients(info.color, lines).astype(np.float32)
+        return found
+
     @property
     def spec(self) -> SlotSpec:
         steps = len(self.plan.grid_ns)
         native = self.stream.info.shape
+        if self.field.format.color == "yuv420p":
+            self._require_planes(native)
         shape = self.field.format.frame_shape(native)
         if isinstance(self.field, Depth):
             shape = shape[1:]
         dtype = np.dtype(self.field.format.dtype)
         return SlotSpec(ArraySpec((steps, *shape), dtype), steps, steps)
+
+    def _require_planes(self, native: tuple[int, ...]) -> None:
+        size = self.field.size or (self.field.crop or (0, 0, *native[:2]))[2:]
+        if self.stream.info.encoding != "packets" or size[0] % 2 or size[1] % 2:
+            raise FieldError(
+                f"color='device' needs a coded video and an even size: {self.stream.name!r} has "
+                f"{self.stream.info.encoding!r} units, and frames of {size[0]}x{size[1]} are asked",
+                recording=self.opened.uri,
+                stream=self.stream.name,
+            )
 
     def _values(self, slot: Slot, decoders: Decoders) -> None:
         wanted = np.flatnonzero(self.plan.mask)
@@ -247,10 +280,40 @@ class TableJob(Job):
 
     def _values(self, slot: Slot, decoders: Decoders) -> None:
         values, _ = self._table()
-        if isinstance(self.field, Pose):
-            slot.values[...] = apply_pose(self.plan, values, self.field.relative_to)
-        else:
-            apply(self.plan, values, slot.values)
+        apply(self.plan, values, slot.values)
+
+
+@dataclass
+class PoseJob(TableJob):
+    """Poses, seen from elsewhere if the field says so. reference: of what they are relative to."""
+
+    reference: PoseJob | None = None
+
+    def _values(self, slot: Slot, decoders: Decoders) -> None:
+        slot.values[...] = self.poses(self.plan, self.field.relative_to)
+
+    def poses(self, plan: Plan, relative_to: str | None = None) -> NDArray[np.float64]:
+        """The poses at a plan's grid times, [T, 7]."""
+        values, _ = self._table()
+        mount = None if self.field.of is None else self._mount(self.field.of)
+        if self.reference is None:
+            return apply_pose(plan, values, relative_to, mount)
+        reference = self.reference.poses(self.reference.plan)
+        return apply_pose(plan, values, None, mount, reference)
+
+    def _mount(self, name: str) -> NDArray[np.float64]:
+        """T_child_of, by the extrinsics of the stream that `of` names."""
+        stream = self.opened.streams.get(name)
+        extrinsics = None if stream is None else stream.extrinsics
+        child = self.stream.info.frames[1] if self.stream.info.frames else None
+        if extrinsics is None or child not in (None, extrinsics.parent):
+            streams = self.opened.streams.values()
+            known = [f"{s.name} in {s.extrinsics.parent!r}" for s in streams if s.extrinsics]
+            raise FieldError(
+                f"of={name!r} needs a stream with extrinsics in the frame "
+                f"{child or 'of the pose'!r}; stated are: {', '.join(known) or 'none'}"
+            )
+        return np.array([*extrinsics.position, *extrinsics.quaternion], np.float64)
 
 
 @dataclass
@@ -306,6 +369,9 @@ def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window
         with error_context(opened.uri, stream.name, window.start_ns):
             at = jobs[field.at].plan if isinstance(field, GridField) and field.at else None
             jobs[name] = _plan(opened, stream, field, window, at)
+            if isinstance(field, Pose) and field.reference is not None:
+                other = fields[field.reference]
+                _relate(cast(PoseJob, jobs[name]), opened.stream(other), cast(Pose, other))
     return {name: jobs[name] for name in fields}
 
 
@@ -322,5 +388,15 @@ def _plan(opened: Opened, stream: Stream, field: Field, window: Window, at: Plan
     if isinstance(field, Sensor | Pose):
         valid = field_table(opened, field)[1]
     plan = plan_field(field, stream.timeline, start_ns, duration_ns, at, valid)
-    kind = FrameJob if isinstance(field, PictureField) else TableJob
-    return kind(opened, stream, field, plan)
+    return _JOBS[type(field)](opened, stream, field, plan)
+
+
+_JOBS = {Video: FrameJob, Depth: FrameJob, Sensor: TableJob, Pose: PoseJob}
+
+
+def _relate(job: PoseJob, stream: Stream, field: Pose) -> None:
+    """Plan the poses that a job's are relative to, at the job's own grid times."""
+    whole = field_table(job.opened, field)[1]
+    at_grid = plan_at(field, job.plan.grid_ns, stream.timeline, whole)
+    job.reference = PoseJob(job.opened, stream, field, at_grid)
+    job.plan = job.plan.masked(at_grid.mask)

@@ -132,34 +132,67 @@ class PictureField(GridField):
             object.__setattr__(self, name, value)
 
 
+Channels3 = tuple[float, float, float]
+
+
 @dataclass(frozen=True)
 class Video(PictureField):
     """Frames of a video or image stream: [T, C, H, W], upright, scaled while converting.
 
     layout: "TCHW" or "THWC". dtype: "uint8"; "uint16" (rgb scaled to 16 bits, gray as stored);
-    "float32" (0 to 1). color: "rgb", "gray" (luma), "rgba". Other arguments: see `GridField`.
+    "float32" (0 to 1). color: "rgb", "gray" (luma), "rgba", or "device": the frames cross to the
+    device as YUV, half the bytes, and become RGB there. Only then dtype may be "float16" or
+    "bfloat16" too, normalize = (mean, std) per channel of values from 0 to 1, flip mirrors
+    horizontally, channels_last stores the channels of TCHW next to each other, and a transform
+    sees the planes: uint8 [T, H * 3 / 2, W], Y above U and V. Other arguments: see `GridField`.
     """
 
     layout: Literal["TCHW", "THWC"] = "TCHW"
-    dtype: Literal["uint8", "uint16", "float32"] = "uint8"
-    color: Literal["rgb", "gray", "rgba"] = "rgb"
+    dtype: Literal["uint8", "uint16", "float32", "float16", "bfloat16"] = "uint8"
+    color: Literal["rgb", "gray", "rgba", "device"] = "rgb"
+    normalize: tuple[Channels3, Channels3] | None = None
+    flip: bool = False
+    channels_last: bool = False
 
     modalities: ClassVar[tuple[Modality, ...]] = ("video",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        on_device = self.color == "device"
+        dtypes = ("uint8", "float32", "float16", "bfloat16") if on_device else HOST_DTYPES
         for name, allowed in (
             ("layout", ("TCHW", "THWC")),
-            ("dtype", ("uint8", "uint16", "float32")),
-            ("color", ("rgb", "gray", "rgba")),
+            ("color", ("rgb", "gray", "rgba", "device")),
+            ("dtype", dtypes),
         ):
             if getattr(self, name) not in allowed:
                 raise self._fail(f"{name} {getattr(self, name)!r} is not one of {allowed}")
+        if on_device:
+            self._check_device_options()
+        elif self.normalize is not None or self.flip or self.channels_last:
+            raise self._fail("normalize, flip and channels_last need color='device'")
+
+    def _check_device_options(self) -> None:
+        if self.size is not None and (self.size[0] % 2 or self.size[1] % 2):
+            raise self._fail(f"color='device' needs an even size, not {self.size}")
+        if self.normalize is None:
+            return
+        mean, std = (tuple(map(float, part)) for part in self.normalize)
+        if len(mean) != 3 or len(std) != 3 or min(map(abs, std)) == 0:
+            raise self._fail("normalize is (mean, std) of three channels each, std not 0")
+        if self.dtype == "uint8":
+            raise self._fail("normalize gives fractions: ask for a float dtype")
+        object.__setattr__(self, "normalize", (mean, std))
 
     @property
     def format(self) -> FrameFormat:
-        """The form of one frame."""
+        """The form of one frame as it is decoded."""
+        if self.color == "device":
+            return FrameFormat(self.size, self.crop, "yuv420p")
         return FrameFormat(self.size, self.crop, self.color, self.dtype, self.layout[1:])
+
+
+HOST_DTYPES = ("uint8", "uint16", "float32")
 
 
 @dataclass(frozen=True)
@@ -232,13 +265,17 @@ class Sensor(GridField):
 class Pose(GridField):
     """Rigid poses: [T, 7] as tx ty tz qx qy qz qw; translation linear, rotation shortest-arc slerp.
 
-    relative_to: None gives poses as stored (T_parent_child); "first" relative to the first valid
-    pose of the window (inverse(first) * pose); "previous" relative to the valid pose before
-    (identity for the first). dtype: "float32" or "float64". Quaternions have norm 1.
+    Values are T_parent_child of the stream: they take points of the child frame to the parent's.
+    of: name of a stream with extrinsics in the child frame, such as a camera: gives T_parent_of.
+    relative_to: "first" relative to the first valid pose of the window (inverse(first) * pose),
+    "previous" to the valid pose before (identity for the first), or the name of another `Pose`
+    field with the same parent: gives T_other_child, the other sampled at this field's grid times by
+    its own method, masked where either is. dtype: "float32" or "float64". Quaternions have norm 1.
     """
 
     method: Method = "slerp"
-    relative_to: Literal["first", "previous"] | None = None
+    relative_to: str | None = None
+    of: str | None = None
     dtype: Literal["float32", "float64"] = "float32"
 
     methods: ClassVar[tuple[Method, ...]] = ("nearest", "previous", "next", "slerp")
@@ -246,10 +283,13 @@ class Pose(GridField):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.relative_to not in (None, "first", "previous"):
-            raise self._fail(f"relative_to {self.relative_to!r} is not 'first' or 'previous'")
         if self.dtype not in ("float32", "float64"):
             raise self._fail(f"dtype {self.dtype!r} is not 'float32' or 'float64'")
+
+    @property
+    def reference(self) -> str | None:
+        """The field that the poses are relative to, if it is another one."""
+        return None if self.relative_to in (None, "first", "previous") else self.relative_to
 
 
 @dataclass(frozen=True)
@@ -275,6 +315,13 @@ def check_fields(fields: Fields) -> list[str]:
         at = getattr(field, "at", None)
         if at is not None and not isinstance(fields.get(at), GridField):
             raise FieldError(f"field {name!r}: at={at!r} names no field with rows")
+    for name, field in fields.items():
+        other = field.reference if isinstance(field, Pose) else None
+        if other is not None and (other == name or not isinstance(fields.get(other), Pose)):
+            raise FieldError(
+                f"field {name!r}: relative_to={other!r} is not 'first', 'previous' or another "
+                "Pose field"
+            )
     while pending:
         ready = [n for n, f in pending.items() if getattr(f, "at", None) in (None, *ordered)]
         if not ready:

@@ -170,8 +170,10 @@ class FrameFormat:
 
     size: (height, width) or None for the stream's own. crop: (top, left, height, width) in upright
     pixels of the stream, taken before resizing, or None. color: "rgb", "gray" (luma as stored),
-    "rgba". dtype: "uint8", "uint16" (rgb: scaled to 16 bits; gray: the stored codes), "float32"
-    (0 to 1). layout: "CHW" or "HWC". depth frames are float32 [H, W] metres whatever the layout.
+    "rgba", "yuv420p" (the stream's own matrix and range; uint8 [H * 3 / 2, W]: H lines of Y, then
+    U and V at half size, each two rows in one line). dtype: "uint8", "uint16" (rgb: scaled to 16
+    bits; gray: the stored codes), "float32" (0 to 1). layout: "CHW" or "HWC". depth frames are
+    float32 [H, W] metres whatever the layout.
     """
 
     size: tuple[int, int] | None = None
@@ -187,6 +189,8 @@ class FrameFormat:
     def frame_shape(self, native: tuple[int, ...]) -> tuple[int, ...]:
         """Shape of one frame of a stream whose upright frames are `native` (height, width)."""
         height, width = self.size or (self.crop[2:] if self.crop else native[:2])
+        if self.color == "yuv420p":
+            return (height * 3 // 2, width)
         if self.layout == "CHW":
             return (self.channels, height, width)
         return (height, width, self.channels)

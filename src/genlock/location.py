@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,19 +14,29 @@ from fsspec.core import url_to_fs
 
 from genlock.errors import OpenError
 
+_FRAGMENT = re.compile(r"#(\w+)=([^/#]+)$")
+
 
 class Location:
     """One place to read from: local path, fsspec URL, or bytes in memory.
 
     `uri` names it in messages and identifies it in caches; a location in memory has a uri that
-    starts with "memory:" and cannot be reopened in another process. Immutable and thread-safe.
+    starts with "memory:" and cannot be reopened in another process. A uri may end in a fragment
+    such as "#episode=3", which names one of the recordings at a place; `fragment` is then
+    ("episode", "3"), unless a local file has that name. Immutable and thread-safe.
     """
 
     def __init__(self, uri: str | os.PathLike[str], data: bytes | None = None) -> None:
         self.uri = os.fspath(uri)
         self.data = data
-        is_url = "://" in self.uri and not self.uri.startswith("file://")
-        local = None if is_url or data is not None else Path(self.uri.removeprefix("file://"))
+        self.fragment: tuple[str, str] | None = None
+        self._place = self.uri
+        found = None if data is not None else _FRAGMENT.search(self.uri)
+        if found is not None and not Path(self.uri.removeprefix("file://")).exists():
+            self.fragment = (found[1], found[2])
+            self._place = self.uri[: found.start()]
+        is_url = "://" in self._place and not self._place.startswith("file://")
+        local = None if is_url or data is not None else Path(self._place.removeprefix("file://"))
         self.path: Path | None = local
 
     @classmethod
@@ -63,7 +74,7 @@ class Location:
     @property
     def name(self) -> str:
         """Last part of the path."""
-        return self.uri.removeprefix("memory:").rstrip("/").rpartition("/")[2]
+        return self._place.removeprefix("memory:").rstrip("/").rpartition("/")[2]
 
     @property
     def stem(self) -> str:
@@ -82,14 +93,14 @@ class Location:
             raise OpenError(f"{self.uri} lies in no folder", recording=self.uri)
         if self.path is not None:
             return Location(self.path.parent)
-        return Location(self.uri.rstrip("/").rpartition("/")[0])
+        return Location(self._place.rstrip("/").rpartition("/")[0])
 
     def is_folder(self) -> bool:
         if self.data is not None:
             return False
         if self.path is not None:
             return self.path.is_dir()
-        file_system, path = url_to_fs(self.uri)
+        file_system, path = url_to_fs(self._place)
         return bool(file_system.isdir(path))
 
     def exists(self) -> bool:
@@ -97,7 +108,7 @@ class Location:
             return True
         if self.path is not None:
             return self.path.exists()
-        file_system, path = url_to_fs(self.uri)
+        file_system, path = url_to_fs(self._place)
         return bool(file_system.exists(path))
 
     def open(self) -> BinaryIO:
@@ -107,7 +118,7 @@ class Location:
         try:
             if self.path is not None:
                 return self.path.open("rb")
-            file: BinaryIO = fsspec.open(self.uri, "rb").open()
+            file: BinaryIO = fsspec.open(self._place, "rb").open()
             return file
         except (OSError, ValueError, ImportError) as error:
             raise OpenError(f"cannot open {self.uri}: {error}", recording=self.uri) from error
@@ -131,7 +142,7 @@ class Location:
         parts = relative.replace("\\", "/").split("/")
         if ".." in parts or Path(relative).is_absolute() or "://" in relative:
             raise OpenError(f"{relative!r} lies outside of {self.uri}", recording=self.uri)
-        inside = Location(f"{self.uri.rstrip('/')}/{relative}")
+        inside = Location(f"{self._place.rstrip('/')}/{relative}")
         if self.path is not None and inside.path is not None:
             root, real = self.path.resolve(), inside.path.resolve()
             if not real.is_relative_to(root):
@@ -143,7 +154,7 @@ class Location:
         if self.path is not None:
             found: Sequence[str] = os.listdir(self.path)
         else:
-            file_system, path = url_to_fs(self.uri)
+            file_system, path = url_to_fs(self._place)
             listed = file_system.ls(path, detail=False)
             found = [str(entry).rstrip("/").rpartition("/")[2] for entry in listed]
         return sorted(name for name in found if not name.startswith("."))

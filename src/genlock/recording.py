@@ -15,7 +15,8 @@ from tqdm.auto import tqdm
 from genlock import windows as pure
 from genlock._memory import Ring
 from genlock._pool import SharedPool
-from genlock.batch import Assembly, Sample
+from genlock.batch import Assembly, Sample, finished
+from genlock.calibration import Calibration
 from genlock.errors import ClosedError, GenlockError, WindowError
 from genlock.fetch import plan_window
 from genlock.fields import Fields, check_fields
@@ -76,7 +77,16 @@ class Recording:
         assembly = Assembly([window], [jobs], {}, Ring(0))
         for name, job in jobs.items():
             job.fill(assembly.slot(0, name), self._decoders)
-        return assembly.sample(0)
+        return finished(assembly.sample(0), jobs)
+
+    @property
+    def calibration(self) -> Mapping[str, Calibration]:
+        """Intrinsics and extrinsics of the streams that state any, as the source gives them."""
+        return {
+            name: Calibration(stream.intrinsics, stream.extrinsics)
+            for name, stream in self.streams.items()
+            if stream.intrinsics is not None or stream.extrinsics is not None
+        }
 
     def close(self) -> None:
         """Close every file; what was read stays."""

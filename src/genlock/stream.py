@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from genlock.calibration import Extrinsics as Extrinsics
+from genlock.calibration import Intrinsics as Intrinsics
 from genlock.timeline import ClockMap, Report, Timeline
 
 Modality = Literal["video", "depth", "audio", "sensor", "pose", "labels"]
@@ -26,40 +27,6 @@ class ColorTags:
     range: str = "unknown"
     primaries: str = "unknown"
     transfer: str = "unknown"
-
-
-@dataclass(frozen=True)
-class Intrinsics:
-    """A camera model: how points of the camera frame (x right, y down, z ahead) meet pixels.
-
-    model: "pinhole", "kannala-brandt", or as the source names it. size: (height, width) in pixels
-    that the numbers hold for. focal: (fx, fy) px. center: (cx, cy) px, the centre of the top-left
-    pixel being (0, 0). distortion: coefficients in the model's own order.
-    """
-
-    model: str
-    size: tuple[int, int]
-    focal: tuple[float, float]
-    center: tuple[float, float]
-    distortion: tuple[float, ...] = ()
-
-    @property
-    def matrix(self) -> NDArray[np.float64]:
-        """The 3x3 camera matrix."""
-        (fx, fy), (cx, cy) = self.focal, self.center
-        return np.array([[fx, 0.0, cx], [0.0, fy, cy], [0.0, 0.0, 1.0]])
-
-
-@dataclass(frozen=True)
-class Extrinsics:
-    """A pose T_parent_stream: takes points of the stream's frame to the parent's.
-
-    position: metres. quaternion: x, y, z, w.
-    """
-
-    parent: str
-    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    quaternion: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -124,6 +91,16 @@ class Stream:
         """Raise the stream's problem, if it has one: each time as a new exception."""
         if self.problem is not None:
             raise copy.copy(self.problem) from self.problem.__cause__
+
+    def camera(self, crop: tuple[int, int, int, int] | None, size: Any) -> Intrinsics | None:
+        """The intrinsics of upright frames after a crop and a resize to (height, width)."""
+        info = self.info
+        if self.intrinsics is None or len(info.shape) < 2:
+            return None
+        camera = self.intrinsics.upright(info.shape, info.rotation, info.flipped)
+        if camera is not None and crop is not None:
+            camera = camera.cropped(crop)
+        return camera if camera is None or size is None else camera.scaled(size)
 
     def on_clock(self, clock: ClockMap) -> Stream:
         """The same stream with its times taken through a clock map."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+
 from genlock.decoders.video import VideoDecoder
 from genlock.errors import ClosedError, DecodeError, LimitError
 from genlock.interfaces import CodecSpec, FrameFormat, OpenOptions, Units
@@ -401,6 +404,21 @@ def test_pictures_above_the_limit_are_refused(tmp_path: Path, cases: Path) -> No
         read_rows(video, source.streams["video"], [0])
 
 
+def test_what_is_dropped_leaves_nothing_open(cases: Path) -> None:
+    path = cases / "inputs/v07_hevc_opengop.mp4"
+    stream = open_media(path).streams["video"]
+
+    def held() -> tuple[int, int]:
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+
+    read_rows(decoder(path), stream, [50])
+    before = held()
+    for _ in range(30):
+        assert numbers(read_rows(decoder(path), stream, [50])[0]) == [50]
+    assert held() == before
+
+
 def test_a_closed_decoder_says_so(cases: Path) -> None:
     source = open_media(cases / "inputs/v21b_faststart.mp4")
     video = VideoDecoder(source.units("video"), source.streams["video"])
@@ -496,6 +514,21 @@ def test_gray_is_luma_as_stored(tmp_path: Path) -> None:
             format = FrameFormat(color="gray", dtype=dtype, layout=layout)
             gray, _, _ = read(path, [0], format)
             np.testing.assert_allclose(np.squeeze(gray) * scale, planes[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("matrix", [(1, 0, 0, 1), (0, 1, -1, 0)])
+def test_yuv_planes_are_as_stored(tmp_path: Path, matrix: tuple[int, int, int, int]) -> None:
+    frame, planes = colored("yuv420p", 32, 48)
+    path = encode(tmp_path / "c.mp4", "libx264", [frame], options={"qp": "0"})
+    a, b, c, d = matrix
+    data = bytearray(path.read_bytes())
+    at = data.index(b"tkhd") + 4 + 40
+    struct.pack_into(">9i", data, at, a << 16, b << 16, 0, c << 16, d << 16, 0, 0, 0, 1 << 30)
+    stored, _, stream = read(bytes(data), [0], FrameFormat(color="yuv420p"))
+    height, width = stream.info.shape
+    assert stored.shape == (1, height * 3 // 2, width)
+    upright = [plane if a else np.rot90(plane, -1) for plane in planes]
+    assert stored.tobytes() == b"".join(p.astype(np.uint8).tobytes() for p in upright)
 
 
 def test_gray_of_rgb_is_its_luma(tmp_path: Path) -> None:

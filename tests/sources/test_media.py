@@ -10,6 +10,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+
 from genlock.errors import LimitError, OpenError, StreamError
 from genlock.interfaces import OpenOptions
 from genlock.location import Location
@@ -201,7 +202,7 @@ def test_interlaced_is_told(tmp_path: Path) -> None:
 
 def test_claims_above_the_limit_are_refused(cases: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = cases / "inputs/v21b_faststart.mp4"
-    with pytest.raises(LimitError, match="128x64.*8191 pixels.*v21b_faststart"):
+    with pytest.raises(LimitError, match=r"128x64.*8191 pixels.*v21b_faststart"):
         open_media(path, OpenOptions(max_pixels=8191))
     monkeypatch.setenv("GENLOCK_MAX_PIXELS", "8191")
     with pytest.raises(LimitError, match="8191"):

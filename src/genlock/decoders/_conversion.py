@@ -4,13 +4,14 @@ turned upright while it is copied to where it is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from av.video.frame import VideoFrame
 from av.video.plane import VideoPlane
-from av.video.reformatter import Interpolation, VideoReformatter
+from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from genlock.errors import DecodeError
@@ -24,7 +25,13 @@ HD_HEIGHT = 720
 BT601, BT709 = 5, 1
 CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
 """Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
-FULL_RANGE = 2
+LIMITED_RANGE, FULL_RANGE = 1, 2
+BILINEAR, ACCURATE_ROUNDING = 0x2, 0x40000
+"""Flags of libswscale; PyAV 17 has no name for the latter."""
+PLANES = MappingProxyType(
+    {"gray": (0,), "rgb": (2, 0, 1), "rgba": (2, 0, 1, 3), "yuv420p": (0, 1, 2)}
+)
+"""Which plane of a converted frame holds each channel: those of `gbrp` are G, B, R."""
 
 
 class PictureWriter:
@@ -62,9 +69,9 @@ class PictureWriter:
         height, width = self._swapped(*(size or upright))
         scaled = _convert(self._to_size, frame, height, width, pixels)
         largest = 2**bits - 1 if self._format.color == "gray" else 2 ** _bits(scaled) - 1
-        targets = out if self._format.layout == "CHW" else np.moveaxis(out, -1, 0)
-        for source, target in zip(_channels(scaled, len(targets)), targets, strict=True):
-            self._copy(source, target, largest)
+        targets = _channels(out, self._format)
+        for index, target in zip(PLANES[self._format.color], targets, strict=True):
+            self._copy(_values(scaled, index), target, largest)
 
     def _copy(self, source: NDArray[Any], target: NDArray[Any], largest: int) -> None:
         if self._info.flipped:
@@ -100,6 +107,8 @@ def _pixel_format(format: FrameFormat, frame: VideoFrame) -> str:
     """FFmpeg's pixel format to convert a frame to: planar, and of as many bits as values need."""
     bits = _bits(frame)
     deep = format.dtype == "uint16" or (format.dtype == "float32" and bits > 8)
+    if format.color == "yuv420p":
+        return "yuv420p"
     if format.color == "gray":
         return f"gray{bits}le" if deep and bits > 8 else "gray"
     return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
@@ -122,24 +131,37 @@ def _convert(
         colors = {}
     else:
         colors = {"src_colorspace": BT709 if frame.height >= HD_HEIGHT else BT601}
+    range_ = FULL_RANGE
+    if pixels == "yuv420p" and not in_rgb:  # the codes stay what they are
+        same = colors.get("src_colorspace", frame.colorspace)
+        colors = {"src_colorspace": same, "dst_colorspace": same}
+        range_ = FULL_RANGE if frame.color_range == FULL_RANGE else LIMITED_RANGE
     return reformatter.reformat(
         frame,
         width,
         height,
         pixels,
-        interpolation=Interpolation.BILINEAR | (0 if fast else Interpolation.ACCURATE_RND),
-        dst_color_range=FULL_RANGE,
+        interpolation=BILINEAR if fast else BILINEAR | ACCURATE_ROUNDING,
+        dst_color_range=range_,
         threads=1,
         **colors,
     )
 
 
-def _channels(frame: VideoFrame, channels: int) -> Iterator[NDArray[Any]]:
-    """The channels of a converted frame in order, [H, W] each."""
+def _channels(out: NDArray[Any], format: FrameFormat) -> Sequence[NDArray[Any]]:
+    """Where the channels of one picture go: views of out, [H, W] each (chroma half of both)."""
+    if format.color != "yuv420p":
+        return list(out if format.layout == "CHW" else np.moveaxis(out, -1, 0))
+    height, width = out.shape[0] * 2 // 3, out.shape[1]
+    pixels, half = height * width, (height // 2, width // 2)
+    luma, u, v = np.split(out.reshape(-1), [pixels, pixels * 5 // 4])  # one after another
+    return luma.reshape(height, width), u.reshape(half), v.reshape(half)
+
+
+def _values(frame: VideoFrame, plane: int) -> NDArray[Any]:
+    """A plane of a converted frame, uint8 or uint16 [H, W]."""
     dtype = np.dtype("<u2" if _bits(frame) > 8 else np.uint8)
-    planes = frame.planes
-    for index in (0,) if channels == 1 else (2, 0, 1, 3)[:channels]:  # planes are G, B, R, A
-        yield _rows(planes[index], dtype.itemsize).view(dtype)
+    return _rows(frame.planes[plane], dtype.itemsize).view(dtype)
 
 
 def _rows(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:

@@ -59,8 +59,9 @@ class Decoding:
     """A decoder that was started at a key unit. One thread at a time.
 
     began: where. position: the next unit that goes in. ahead: pictures that came out beyond the
-    last one that was wanted, by unit. produced: whether any picture came out. false_key: the unit
-    it began at turned out to be no key picture. damaged: a set that collects damaged units.
+    last one that was wanted, by unit. produced: whether any picture came out. trusted: the first
+    was the key picture it began with. false_key: it was not. damaged: a set that collects damaged
+    units.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Decoding:
         self._damaged = damaged
         self._skips = skips
         self._ended = False
-        self._trusted = began == 0 or not order.shown[began]
+        self.trusted = began == 0 or not order.shown[began]
         self._inside: set[int] = set()
         context.flush_buffers()
 
@@ -98,8 +99,8 @@ class Decoding:
             for unit in missing
         ):
             return False
-        first = min(missing)
-        return first < self.position or self._order.start[first] <= self.position + SEEK_COST
+        resting = self._order.start[list(missing)].max()
+        return min(missing) < self.position or resting <= self.position + SEEK_COST
 
     def settled(self) -> int:
         """The units before this one are damaged or not, but no longer unknown."""
@@ -140,6 +141,8 @@ class Decoding:
     ) -> list[tuple[int, VideoFrame]]:
         try:
             frames = self._context.decode(packet)
+        except MemoryError:
+            raise
         except FFmpegError:
             if unit is not None:
                 self._damage(unit)
@@ -154,11 +157,11 @@ class Decoding:
     def _came_out(self, unit: int, frame: VideoFrame) -> None:
         self.produced = True
         self._inside.discard(unit)
-        if not self._trusted and self._order.rank[unit] >= self._order.rank[self.began]:
+        if not self.trusted and self._order.rank[unit] >= self._order.rank[self.began]:
             # the first picture must be the one that decoding began with, and a key picture
             is_key = frame.key_frame or frame.pict_type == PictureType.I
-            self._trusted = unit == self.began and is_key
-            self.false_key = not self._trusted
+            self.trusted = unit == self.began and is_key
+            self.false_key = not self.trusted
         if frame.is_corrupt:
             self._damage(unit)
 
@@ -166,5 +169,5 @@ class Decoding:
         """Note damage, unless it may come from having started here."""
         self._inside.discard(unit)
         from_here = self._order.start[unit] >= self.began and not self._order.orphan[unit]
-        if self._trusted and from_here:
+        if self.trusted and from_here:
             self._damaged.add(unit)

@@ -79,10 +79,12 @@ class FrameReader:
         for step_back in range(3):
             if not pending:
                 return
-            start = int(self._order.start[min(pending)])
+            start = int(self._order.start[list(pending)].min())
             start = (start, self._order.key_before(start), 0)[step_back]
             if start != began:
-                yield self._begin(start)
+                yield (decoding := self._begin(start))
+                if step_back and decoding.trusted:
+                    return  # what does not come from two key pictures never comes
             began = start
 
     def _begin(self, start: int) -> Decoding:

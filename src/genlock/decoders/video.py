@@ -11,7 +11,8 @@ from av.error import FFmpegError
 from av.video.codeccontext import VideoCodecContext
 from numpy.typing import NDArray
 
-from genlock._ffmpeg import pixel_limit, prepare
+from genlock._ffmpeg import prepare
+from genlock._pictures.header import pixel_limit
 from genlock.decoders._conversion import PictureWriter
 from genlock.decoders._frames import FrameReader
 from genlock.errors import ClosedError, DecodeError, LimitError, error_context

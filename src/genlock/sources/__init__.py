@@ -19,12 +19,28 @@ from genlock.interfaces import Format, OpenOptions, Source
 from genlock.location import Location
 from genlock.sources._composed import ComposedSource, place
 
-FORMATS = ("folder", "images", "sound", "media", "table", "loose")
+FORMATS = (
+    "folder",
+    "euroc",
+    "lerobot",
+    "tum",
+    "redwood",
+    "neon",
+    "hot3d",
+    "images",
+    "sound",
+    "media",
+    "table",
+    "loose",
+)
 """Modules of this package in the order in which they are asked.
 
 First what a recording.toml describes, then layouts of whole data sets, then pictures, sound and
 other media, then tables, last folders of anything.
 """
+
+SEVERAL = ("lerobot",)
+"""Formats of which one location holds several recordings, each named by a fragment."""
 
 PICTURES = "images"
 """The format of folders of pictures, and of files that a declaration lists one by one."""
@@ -75,6 +91,10 @@ def _format_name(location: Location, options: OpenOptions) -> str:
     if name is None:
         tried = ", ".join(FORMATS)
         message = f"cannot open {location.uri}: it is in none of the formats known here ({tried})"
+        raise OpenError(message, recording=location.uri)
+    if location.fragment is not None and name not in SEVERAL:
+        part = "#{}={}".format(*location.fragment)
+        message = f"{location.uri}: {part} names one recording of several, but there is only one"
         raise OpenError(message, recording=location.uri)
     return name
 

@@ -59,7 +59,7 @@ def _nal_starts(data: memoryview, length_size: int) -> Iterator[int]:
     """Positions of the NAL units' headers."""
     if length_size:
         at = 0
-        while at + length_size < len(data):
+        while at + length_size + 1 < len(data):
             yield at + length_size
             at += length_size + int.from_bytes(data[at : at + length_size])
         return

@@ -17,7 +17,14 @@ from genlock.interfaces import CodecSpec, Source, Units
 from genlock.location import Location
 from genlock.stream import Stream
 from genlock.tables.rows import read_sidecar
-from genlock.timeline import SECOND_NS, ClockMap, SampledTimeline, Timeline, settle
+from genlock.timeline import (
+    SECOND_NS,
+    ClockMap,
+    Nanoseconds,
+    SampledTimeline,
+    Timeline,
+    settle,
+)
 
 Rows = NDArray[np.intp]
 
@@ -157,6 +164,14 @@ def _retimed(
             f"{rule.path} holds {len(raw_ns)} times, {declaration.path or stream.name} has "
             f"{len(stream.timeline)} rows"
         )
+    return retimed(stream, raw_ns)
+
+
+def retimed(stream: Stream, raw_ns: Nanoseconds) -> tuple[Stream, Rows | None]:
+    """A stream with other times, one for each of its rows, and its old rows in their new order.
+
+    The order is None if nothing moved and nothing was dropped.
+    """
     kept, report = settle(raw_ns)
     valid = stream.timeline.valid
     timeline = Timeline(raw_ns[kept], valid=None if valid is None else valid[kept])

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
@@ -175,7 +176,10 @@ class _Seeker:
         self._positioned = table.position is not None and bool((table.position >= 0).all())
         if table.position is not None and self._positioned:
             self._identity = table.position.view(np.uint64)
-        self._sorted = np.argsort(self._identity, kind="stable")
+
+    @cached_property
+    def _sorted(self) -> NDArray[np.intp]:
+        return np.argsort(self._identity, kind="stable")
 
     def stamps(self, first: int) -> Iterator[int]:
         """Times to seek to for a unit, each further back: its own, that of a unit some way before,

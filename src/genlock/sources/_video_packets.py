@@ -18,7 +18,8 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from genlock._ffmpeg import Media, number, pixel_limit, prepare, unit_of
+from genlock._ffmpeg import Media, number, prepare, unit_of
+from genlock._pictures.header import pixel_limit
 from genlock.errors import LimitError
 from genlock.interfaces import OpenOptions, UnitTable
 from genlock.sources._bitstream import inspector

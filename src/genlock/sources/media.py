@@ -1,8 +1,9 @@
 """Media files: any container that FFmpeg reads, with its video and audio tracks.
 
-Tracks are named `video`, `video1`, … and `audio`, `audio1`, … in the container's order. Cover
-pictures, subtitles and data tracks are no streams. Times are the container's own: a file that
-starts at 8.33 s starts at 8.33 s.
+Tracks are named `video`, `video1`, … and `audio`, `audio1`, … in the container's order; the sensors
+of GoPro telemetry by their keys (`ACCL`, `GYRO`, `GPS5`, …). Cover pictures, subtitles and other
+data tracks are no streams. Times are the container's own: a file that starts at 8.33 s starts at
+8.33 s.
 """
 
 from __future__ import annotations
@@ -10,22 +11,26 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
+import numpy as np
 from av.packet import Packet
 
 from genlock._containers import is_container
 from genlock._ffmpeg import Media
-from genlock.errors import OpenError, StreamError, error_context
+from genlock.errors import DecodeError, OpenError, StreamError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
+from genlock.sources._arrays import ArraySource
 from genlock.sources._audio_packets import AudioPackets
 from genlock.sources._packets import PacketUnits
+from genlock.sources._telemetry import Telemetry
 from genlock.sources._video_packets import VideoPackets
 from genlock.stream import Stream
-from genlock.timeline import ClockMap
+from genlock.timeline import SECOND_NS, ClockMap, ticks_to_ns
 
 CLOCK = "media"
 
@@ -81,9 +86,13 @@ class MediaSource:
         self.location = location
         self._options = options
         self._tracks: dict[str, tuple[int, Stream, UnitTable]] = {}
-        with closing(Media(location)) as media, error_context(location.uri):
-            self._scan(media)
-        self.streams = MappingProxyType({n: stream for n, (_, stream, _) in self._tracks.items()})
+        try:
+            with closing(Media(location)) as media, error_context(location.uri):
+                self._scan(media)
+        except DecodeError as error:
+            raise OpenError(f"cannot read {location.uri}: {error.message}") from error
+        tracks = {name: stream for name, (_, stream, _) in self._tracks.items()}
+        self.streams = MappingProxyType({**tracks, **self._sensors.streams})
 
     def _scan(self, media: Media) -> None:
         tracks = {
@@ -92,21 +101,29 @@ class MediaSource:
             for number, track in enumerate(media.tracks(kind))
         }
         if not tracks:
-            kinds = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
-            raise OpenError(f"no track that plays video or audio (tracks: {kinds})")
+            found = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
+            raise OpenError(f"{self.location.uri} holds no video or audio track (found: {found})")
         logs = {track.index: TRACKS[track.type](track, self._options) for track in tracks.values()}
+        telemetry = Telemetry()
+        data = [stream for stream in media.container.streams if stream.type == "data"]
         empty = True
-        for packet in media.packets(tracks.values()):
-            logs[packet.stream_index].add(packet)
-            empty = False
+        for packet in media.packets([*tracks.values(), *data]):
+            if packet.stream_index in logs:
+                logs[packet.stream_index].add(packet)
+                empty = False
+            else:
+                _add_payload(telemetry, packet)
         if empty and not any(map(_is_described, tracks.values())):
-            raise OpenError("nothing in it plays: it is empty, cut off, or no media file")
+            raise OpenError(f"nothing in {self.location.uri} plays: was it cut off?")
+        self._sensors = ArraySource(self.location, CLOCK, telemetry.tables())
         reopen = partial(Media, self.location)
         for name, track in tracks.items():
             described = logs[track.index].finish(name, reopen)
             self._tracks[name] = (track.index, *described)
 
     def units(self, stream: str) -> Units:
+        if stream in self._sensors.streams:
+            return self._sensors.units(stream)
         if stream not in self._tracks:
             raise StreamError(f"{self.location.uri} has no stream {stream!r}", stream=stream)
         index, described, table = self._tracks[stream]
@@ -120,3 +137,12 @@ class MediaSource:
 
     def close(self) -> None:
         """Nothing is held open."""
+
+
+def _add_payload(telemetry: Telemetry, packet: Packet[Any]) -> None:
+    base = packet.time_base
+    if packet.pts is None or base is None:
+        return
+    start, stop = packet.pts, packet.pts + (packet.duration or 0)
+    ns = ticks_to_ns(np.array([start, stop]), SECOND_NS * Fraction(*base.as_integer_ratio()))
+    telemetry.add(bytes(packet), int(ns[0]), int(ns[1]))
