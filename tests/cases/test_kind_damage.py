@@ -63,14 +63,14 @@ def payloads(path: Path) -> list[bytes]:
         return [bytes(packet) for packet in file.demux(video=0) if packet.size]
 
 
-def without(path: Path, lost: int) -> bytes:
-    """The same file without one packet, as a recorder that dropped it leaves it."""
+def without(path: Path, *lost: int) -> bytes:
+    """The same file without some packets, as a recorder that dropped them leaves it."""
     file = io.BytesIO()
     container = {".ts": "mpegts", ".mkv": "matroska"}.get(path.suffix, path.suffix[1:])
     with av.open(str(path)) as source, av.open(file, "w", format=container) as target:
         copy = target.add_stream_from_template(source.streams.video[0])
         for index, packet in enumerate(p for p in source.demux(video=0) if p.size):
-            if index != lost:
+            if index not in lost:
                 packet.stream = copy
                 target.mux(packet)
     return file.getvalue()
@@ -100,6 +100,34 @@ def test_lost_packets(codec: str, suffix: str, b_frames: int, lost: int, tmp_pat
     assert not wrong
     later = [ns for ns in clean if ns >= list(clean)[GOP * (lost // GOP + 1)]]
     assert suffix == "avi" or all(damaged[ns] is not None for ns in later)
+
+
+def test_a_splice_before_an_open_group(tmp_path: Path) -> None:
+    """Packets up to a key picture that is no IDR are lost: it and what follows it are sound."""
+    options = {"preset": "veryfast", "x264-params": "open-gop=1:scenecut=0:bframes=3:b-adapt=0"}
+    path = encode(tmp_path / "open.mkv", "libx264", LENGTH, options=options, gop=GOP)
+    with av.open(str(path)) as file:
+        packets = [packet for packet in file.demux(video=0) if packet.size]
+    second = [index for index, packet in enumerate(packets) if packet.is_keyframe][1]
+    clean, damaged = pictures(path), pictures(without(path, *range(second - 4, second)))
+    key_ns = round(packets[second].pts * packets[second].time_base * 10**9)
+    assert sum(ns < key_ns for ns in clean) > second  # it has leading pictures
+    assert all(found is None or same(found, clean[ns]) for ns, found in damaged.items())
+    assert all(damaged[ns] is not None for ns in clean if ns >= key_ns)
+
+
+@pytest.mark.parametrize(
+    ("codec", "suffix"),
+    [("libx264", "mp4"), ("libx264", "mkv"), ("libx265", "mp4"), ("mjpeg", "mkv")],
+)
+def test_a_damaged_first_picture_is_still_a_row(codec: str, suffix: str, tmp_path: Path) -> None:
+    path = make(tmp_path, codec, suffix, 0)
+    clean, payload, data = pictures(path), payloads(path)[0], path.read_bytes()
+    damaged = pictures(data.replace(payload, payload[:6] + b"\xff" * (len(payload) - 6)))
+    assert list(damaged) == list(clean)
+    masked = [index for index, found in enumerate(damaged.values()) if found is None]
+    assert masked == ([0] if codec == "mjpeg" else list(range(GOP)))
+    assert all(found is None or same(found, clean[ns]) for ns, found in damaged.items())
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ pictures tell (display matrix, true size, colour tags, interlacing).
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +30,10 @@ from genlock.sources._video_rows import decoded_rows, packet_rows
 from genlock.stream import Stream
 
 PROBED_PACKETS = 512
+CUT_ANYWHERE = re.compile("mpeg|h26|hevc|m4v|vc1|obu")
+"""Containers that may begin in the middle of a group of pictures. In others the first packet is
+meant to be decoded: if it cannot be, it is damaged, and counts as a row.
+"""
 STATEFUL_CODECS = frozenset({"gif", "apng", "flic", "anm", "ansi"})
 """Decoders whose pictures build on all before them, whatever the container flags as key."""
 
@@ -48,6 +53,7 @@ class VideoPackets:
         self._heads = array("q")
         self._first: VideoFrame | None = None
         self._damaged = False
+        self._whole = not CUT_ANYWHERE.search(track.container.format.name)
         if track.width * track.height > self._max_pixels:
             raise LimitError(
                 f"a track claims pictures of {track.width}x{track.height}, above the limit of"
@@ -67,7 +73,8 @@ class VideoPackets:
         try:
             frames = self._track.codec_context.decode(packet)
         except FFmpegError:
-            self._damaged |= packet is not None and packet.is_keyframe
+            meant_first = self._whole and not len(self._log)
+            self._damaged |= packet is not None and (packet.is_keyframe or meant_first)
         else:
             self._first = frames[0] if frames else None
 
@@ -95,7 +102,7 @@ class VideoPackets:
             rows.unit,
             columns.time_base,
             columns.size,
-            damaged=columns.corrupt | (follows == 0),
+            damaged=_damaged(columns, follows > 0),
         )
         info = picture_info(self._track, self._first, rows.report)
         return Stream(name, info, rows.timeline(columns.time_base)), table
@@ -108,3 +115,17 @@ class VideoPackets:
             key[:] = False
             key[:1] = True
         return key
+
+
+def _damaged(columns: Columns, follows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Packets that are known to be damaged, or to build on lost ones.
+
+    A key picture builds on none; after a loss only those that are shown before it are damaged.
+    """
+    damaged = columns.corrupt | ~follows
+    for key in np.flatnonzero(~follows & columns.key).tolist():
+        damaged[key] = columns.corrupt[key]
+        trailing = columns.pts[key + 1 :] > columns.pts[key]
+        leading = int(trailing.argmax()) if trailing.any() else len(trailing)
+        damaged[key + 1 : key + 1 + leading] = True
+    return damaged
