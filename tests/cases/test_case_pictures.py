@@ -21,10 +21,6 @@ def only(path: Path, field: Any, **declared: Any) -> np.ndarray:
         return np.asarray(sample["x"][0])
 
 
-def millimetres(name: str, **options: Any) -> gl.Depth:
-    return gl.Depth(name, **options)
-
-
 @pytest.mark.case("I01")
 def test_depth_keeps_16_bits(inputs: Path) -> None:
     path = inputs / "i01_depth16.png"

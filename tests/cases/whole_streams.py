@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -20,11 +19,6 @@ def read_all(recording: gl.Recording, field: Any) -> gl.Sample:
         return recording.read({"x": field}, 0, 0)
     duration = Fraction(timeline.end_ns - timeline.start_ns, SECOND_NS)
     return recording.read({"x": field}, timeline.start_ns, duration)
-
-
-def read_at(recording: gl.Recording, field: type, stream: str, seconds: Sequence[float]) -> Any:
-    """A stream at moments of the file's own clock, in any order."""
-    return recording.read({"x": field(stream, offsets=seconds, color="gray")}, 0, 1)
 
 
 def indices(sample: gl.Sample, truth: ModuleType) -> list[int | None]:
