@@ -1,0 +1,72 @@
+"""Topics of pictures that stand alone: raw and compressed images, depth among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from numpy.typing import NDArray
+
+from genlock._depth_encoding import DepthEncoding
+from genlock._messages.pictures import look_at, to_unit
+from genlock.errors import error_context
+from genlock.interfaces import CodecSpec
+from genlock.sources._topics.topic import Messages, Topic, Track, When, first_of, frame_of
+from genlock.stream import Modality, Stream, StreamInfo
+from genlock.timeline import Timeline
+
+Picture = bytes | NDArray[Any]
+
+
+class PictureTopic(Topic):
+    """Pictures, one in each message."""
+
+    def describe(self, messages: Messages, when: When) -> Track:
+        first = first_of(messages)
+        look = look_at(first, self.spec.name)
+        kind = self.spec.declared.get("kind")
+        modality: Modality = kind or ("depth" if look.depth else "video")
+        depth = look.depth if modality == "depth" else None
+        if "depth" in self.spec.declared:
+            modality, depth = "depth", str(DepthEncoding.declared(self.spec.declared["depth"]))
+        notes = []
+        if modality == "depth" and kind is None:
+            notes.append(f"taken for depth ({depth}), being {look.codec}: declare kind, depth")
+        info = StreamInfo(
+            modality,
+            encoding="image",
+            codec=look.codec,
+            shape=look.shape,
+            dtype=look.dtype,
+            rate=when.rate,
+            clock=self.spec.clock,
+            depth=depth,
+            bits=look.bits,
+            report=when.report.noting(*notes),
+        )
+        stream = Stream(self.spec.name, info, Timeline(when.ns))
+        return Track(stream, partial(PictureUnits, messages, look.codec), frame_of(first))
+
+
+class PictureUnits:
+    """Pictures by row: encoded bytes or arrays. One thread at a time; close it explicitly."""
+
+    def __init__(self, messages: Messages, codec: str) -> None:
+        self._messages = messages
+        self._cursor = messages.open()
+        uri = messages.log.location.uri
+        self.spec = CodecSpec("image", codec, options={"uri": uri, "name": lambda row: uri})
+
+    def unit(self, index: int) -> Picture:
+        """Raises DecodeError naming log, stream and time."""
+        message = self._cursor.message(index)
+        messages = self._messages
+        with error_context(messages.log.location.uri, messages.stream, int(messages.ns[index])):
+            return to_unit(message)
+
+    def units(self, first: int) -> Iterator[tuple[int, Picture]]:
+        return ((index, self.unit(index)) for index in range(first, len(self._messages)))
+
+    def close(self) -> None:
+        self._cursor.close()
