@@ -37,6 +37,11 @@ def point_columns(message: Message) -> Mapping[str, NDArray[Any]]:
     }
 
 
+def point_names(message: Message) -> tuple[str, ...]:
+    """The fields of a point. Raises DecodeError."""
+    return point_dtype(message).names or ()
+
+
 def _in_rows(data: NDArray[np.uint8], message: Message, dtype: np.dtype[Any]) -> NDArray[np.void]:
     """Points of a PointCloud2, whose rows may be padded."""
     height, width = message["height"], message["width"]

@@ -17,7 +17,7 @@ class CameraTopic(TableTopic):
     def intrinsics(self) -> Intrinsics | None:
         """The camera, if it is calibrated. Raises DecodeError."""
         messages, _ = self.rows(self.spec.name, self.entries)
-        return intrinsics(first_of(messages))
+        return first_of(messages, intrinsics)
 
 
 def namespaces(picture: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from genlock._messages.clouds import point_columns, point_dtype
+from genlock._messages.clouds import point_columns, point_names
 from genlock.errors import error_context
 from genlock.interfaces import CodecSpec
 from genlock.sources._topics.topic import Messages, Topic, Track, When, first_of, frame_of
@@ -22,8 +22,7 @@ class CloudTopic(Topic):
     """Point clouds. Their units are read with `Source.units`; no field samples them."""
 
     def describe(self, messages: Messages, when: When) -> Track:
-        first = first_of(messages)
-        names = tuple(point_dtype(first).names or ())
+        names, frame = first_of(messages, lambda first: (point_names(first), frame_of(first)))
         note = "clouds differ in length: read them one by one from the source's units"
         info = StreamInfo(
             "sensor",
@@ -36,7 +35,7 @@ class CloudTopic(Topic):
             report=when.report.noting(note),
         )
         stream = Stream(self.spec.name, info, Timeline(when.ns))
-        return Track(stream, partial(CloudUnits, messages), frame_of(first))
+        return Track(stream, partial(CloudUnits, messages), frame)
 
 
 class CloudUnits:

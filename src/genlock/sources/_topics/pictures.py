@@ -23,8 +23,8 @@ class PictureTopic(Topic):
     """Pictures, one in each message."""
 
     def describe(self, messages: Messages, when: When) -> Track:
-        first = first_of(messages)
-        look = look_at(first, self.spec.name)
+        name = self.spec.name
+        look, frame = first_of(messages, lambda first: (look_at(first, name), frame_of(first)))
         kind = self.spec.declared.get("kind")
         modality: Modality = kind or ("depth" if look.depth else "video")
         depth = look.depth if modality == "depth" else None
@@ -45,8 +45,8 @@ class PictureTopic(Topic):
             bits=look.bits,
             report=when.report.noting(*notes),
         )
-        stream = Stream(self.spec.name, info, Timeline(when.ns))
-        return Track(stream, partial(PictureUnits, messages, look.codec), frame_of(first))
+        stream = Stream(name, info, Timeline(when.ns))
+        return Track(stream, partial(PictureUnits, messages, look.codec), frame)
 
 
 class PictureUnits:

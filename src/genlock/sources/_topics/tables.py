@@ -126,7 +126,7 @@ class TableTopic(Topic):
         self._optional = optional
 
     def describe(self, messages: Messages, when: When) -> Track:
-        first = first_of(messages)
+        first = first_of(messages, lambda message: message)
         columns, left_out = _columns(first)
         absent = tuple(
             name for name, path in self._optional.items() if _is_absent(first, name, path)
@@ -151,7 +151,7 @@ class PoseTopic(Topic):
         self._orientation = orientation
 
     def describe(self, messages: Messages, when: When) -> Track:
-        first = first_of(messages)
+        first = first_of(messages, lambda message: message)
         others, left_out = _columns(first)
         columns = pose_columns(self._position, self._orientation)
         paths = {column.path for column in columns.values()}

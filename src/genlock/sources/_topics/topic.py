@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,11 @@ from genlock.interfaces import Units
 from genlock.stream import Stream
 from genlock.timeline import SECOND_NS, Nanoseconds, Report, Timeline, settle
 
+T = TypeVar("T")
+
 BATCH_MESSAGES = 4096
 BATCH_BYTES = 1 << 24
+LOOKED_AT = 8
 LARGEST_NS = int(np.iinfo(np.int64).max)
 APART_NS = 60 * SECOND_NS
 """Stamps and log times that differ by more than this are probably on different clocks."""
@@ -257,13 +261,20 @@ class ChannelSink:
             self._topic.note_damage(1, error.message)
 
 
-def first_of(messages: Messages) -> Message:
-    """The first row's message. Raises DecodeError."""
-    cursor = messages.open()
-    try:
-        return cursor.message(0)
-    finally:
-        cursor.close()
+def first_of(messages: Messages, look: Callable[[Message], T]) -> T:
+    """What `look` says of the first message that it can be said of, among the first few.
+
+    Raises DecodeError: that of the first message, if it fails for all.
+    """
+    problem: DecodeError | None = None
+    with closing(messages.open()) as cursor:
+        for row in range(min(len(messages), LOOKED_AT)):
+            try:
+                return look(cursor.message(row))
+            except DecodeError as error:
+                problem = problem or error
+    assert problem is not None, "there are rows"
+    raise problem
 
 
 def frame_of(message: Message) -> str:

@@ -93,7 +93,7 @@ class VideoTopic(Topic):
         unit_table = _unit_table(len(units), when, key, disposable)
         stream = Stream(self.spec.name, info, Timeline(when.ns))
         opened = partial(VideoUnits, units, self._codec, unit_table)
-        return Track(stream, opened, frame_of(first_of(messages)))
+        return Track(stream, opened, first_of(messages, frame_of))
 
     def _flags(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which units are key pictures, and which no other refers to."""
