@@ -5,13 +5,13 @@ Schema ─► codec_for ─► Codec.parse(messages) ─► columns by path ─�
 
 from __future__ import annotations
 
-from genlock._messages.codec import Codec, Message, Schema
+from genlock._messages.codec import Codec, Message, Schema, UnreadableCodec
 from genlock._messages.json_text import JsonCodec
 from genlock._messages.protobuf import ProtobufCodec
 from genlock._messages.ros import RosCodec
 from genlock.errors import DecodeError
 
-__all__ = ["Codec", "Message", "Schema", "codec_for"]
+__all__ = ["Codec", "Message", "Schema", "UnreadableCodec", "codec_for"]
 
 
 def codec_for(schema: Schema) -> Codec:

@@ -16,6 +16,8 @@ from genlock.errors import DecodeError
 NO_STAMP = 0
 """Stands for a stamp that is absent: zero, which is what ROS and protobuf write for none."""
 
+TIME_DTYPE = np.dtype("m8[ns]")
+
 STAMPS = ("header.stamp", "timestamp", "stamp")
 """Where messages state their own time, in order."""
 
@@ -45,8 +47,9 @@ class Group(NamedTuple):
     """Messages of one structure: which of those that were given, and their values by path.
 
     rows: int [n]. columns: [n] or [n, k] by path, such as "pose.position.x"; made when looked up.
-    Texts are objects, bytes uint8 [n, k], times int64 ns. Inside of a list that may differ from
-    message to message a path has the element's number in brackets: "transforms[0].child_frame_id".
+    Texts are objects, bytes uint8 [n, k], times and durations `TIME_DTYPE`. Inside of a list that
+    may differ from message to message a path has the element's number in brackets:
+    "transforms[0].child_frame_id".
     """
 
     rows: NDArray[np.intp]
@@ -71,6 +74,21 @@ class Codec(Protocol):
         """Read messages, grouped by their structure. Raises DecodeError."""
 
 
+class UnreadableCodec:
+    """Stands for a codec that could not be made: reading any message raises the reason."""
+
+    head: int | None = 0
+
+    def __init__(self, problem: DecodeError) -> None:
+        self._problem = problem
+
+    def stamp_ns(self, data: bytes) -> int:
+        return NO_STAMP
+
+    def parse(self, messages: Sequence[bytes]) -> Iterator[Group]:
+        raise DecodeError(self._problem.message) from self._problem
+
+
 def parse_sound(codec: Codec, messages: Sequence[bytes]) -> Iterator[Group]:
     """Read messages like `Codec.parse`, leaving out those that are damaged."""
     try:
@@ -82,8 +100,14 @@ def parse_sound(codec: Codec, messages: Sequence[bytes]) -> Iterator[Group]:
                     yield group._replace(rows=group.rows + row)
 
 
+class AbsentError(DecodeError, KeyError):
+    """A message lacks a value."""
+
+
 class Message(Mapping[str, Any]):
-    """One message: values by path; numbers are Python's, arrays are NumPy's. Read-only.
+    """One message: values by path; numbers are Python's, times int ns, arrays are NumPy's.
+
+    Read-only. Looking up what is absent raises AbsentError.
 
     columns: the same as arrays [1] or [1, k], of the type that is stored.
     """
@@ -97,6 +121,8 @@ class Message(Mapping[str, Any]):
         return cls(next(iter(codec.parse([data]))).columns)
 
     def __getitem__(self, path: str) -> Any:
+        if path not in self.columns:
+            raise AbsentError(f"the message has no {path!r}")
         value = self.columns[path][0]
         return value.item() if isinstance(value, np.generic) else value
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._messages.codec import Group
+from genlock._messages.codec import TIME_DTYPE, Group
 from genlock._messages.definitions import VARIABLE, RosField, Types
 from genlock.errors import DecodeError
 from genlock.timeline import SECOND_NS
@@ -102,7 +102,8 @@ class Layout:
         if dtype == "time":
             seconds = _numbers(matrix, f"{self.wire.order}i4", offset, 1)
             rest = _numbers(matrix, f"{self.wire.order}u4", offset + 4, 1)
-            return np.asarray((seconds.astype(np.int64) * SECOND_NS + rest)[:, 0])
+            times = seconds.astype(np.int64) * SECOND_NS + rest
+            return np.asarray(times[:, 0].view(TIME_DTYPE))
         values = _numbers(matrix, self.wire.order + dtype, offset, 1 if length is None else length)
         return values[:, 0] if length is None else values
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._messages.codec import NO_STAMP, STAMPS, Group
+from genlock._messages.codec import NO_STAMP, STAMPS, TIME_DTYPE, Group
 from genlock.errors import DecodeError
 
 Flat = dict[str, Any]
@@ -45,7 +45,10 @@ class Time(int):
 
 
 def _shape(value: Any) -> Any:
-    return value.shape if isinstance(value, np.ndarray) else type(value) is str
+    """What keeps values from being in one column."""
+    if isinstance(value, np.ndarray):
+        return value.shape
+    return type(value) if isinstance(value, str | Time) else None
 
 
 class FlatColumns(Mapping[str, NDArray[Any]]):
@@ -60,7 +63,7 @@ class FlatColumns(Mapping[str, NDArray[Any]]):
             return np.stack(values)
         if isinstance(values[0], str):
             return np.array(values, object)
-        return numbers(values)
+        return numbers(values).view(TIME_DTYPE) if isinstance(values[0], Time) else numbers(values)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._flats[0])

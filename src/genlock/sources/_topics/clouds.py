@@ -9,16 +9,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from genlock._messages.clouds import point_columns, point_names
-from genlock.errors import error_context
 from genlock.interfaces import CodecSpec
-from genlock.sources._topics.topic import Messages, Topic, Track, When, first_of, frame_of
+from genlock.sources._topics.messages import Messages, first_of, frame_of
+from genlock.sources._topics.topic import StreamTopic, Track, When
 from genlock.stream import Stream, StreamInfo
 from genlock.timeline import Timeline
 
 ENCODING = "points"
 
 
-class CloudTopic(Topic):
+class CloudTopic(StreamTopic):
     """Point clouds. Their units are read with `Source.units`; no field samples them."""
 
     def describe(self, messages: Messages, when: When) -> Track:
@@ -48,10 +48,7 @@ class CloudUnits:
 
     def unit(self, index: int) -> Mapping[str, NDArray[Any]]:
         """The points of one row. Raises DecodeError naming log, stream and time."""
-        message = self._cursor.message(index)
-        messages = self._messages
-        with error_context(messages.log.location.uri, messages.stream, int(messages.ns[index])):
-            return point_columns(message)
+        return self._cursor.read(index, point_columns)
 
     def units(self, first: int) -> Iterator[tuple[int, Mapping[str, NDArray[Any]]]]:
         return ((index, self.unit(index)) for index in range(first, len(self._messages)))

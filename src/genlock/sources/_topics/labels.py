@@ -11,7 +11,8 @@ import numpy as np
 from genlock._messages import Message
 from genlock._messages.codec import STAMPS
 from genlock.sources._topics.columns import Arrays, Columnar, TableUnits
-from genlock.sources._topics.topic import Messages, Topic, TopicSpec, Track, When
+from genlock.sources._topics.messages import Messages
+from genlock.sources._topics.topic import StreamTopic, TopicSpec, Track, When
 from genlock.stream import Stream, StreamInfo
 from genlock.timeline import Timeline
 
@@ -40,7 +41,7 @@ class LabelTable(Columnar):
         return next(iter(held.values())) if len(held) == 1 else held
 
 
-class TextTopic(Topic):
+class TextTopic(StreamTopic):
     """Messages that are texts, as labels. path: of the text."""
 
     def __init__(self, spec: TopicSpec, path: str) -> None:

@@ -10,26 +10,27 @@ from numpy.typing import NDArray
 
 from genlock._depth_encoding import DepthEncoding
 from genlock._messages.pictures import look_at, to_unit
-from genlock.errors import error_context
 from genlock.interfaces import CodecSpec
-from genlock.sources._topics.topic import Messages, Topic, Track, When, first_of, frame_of
+from genlock.sources._topics.messages import Messages, first_of, frame_of
+from genlock.sources._topics.topic import StreamTopic, Track, When
 from genlock.stream import Modality, Stream, StreamInfo
 from genlock.timeline import Timeline
 
 Picture = bytes | NDArray[Any]
 
 
-class PictureTopic(Topic):
+class PictureTopic(StreamTopic):
     """Pictures, one in each message."""
 
     def describe(self, messages: Messages, when: When) -> Track:
         name = self.spec.name
         look, frame = first_of(messages, lambda first: (look_at(first, name), frame_of(first)))
-        kind = self.spec.declared.get("kind")
+        declared = self.spec.declaration(name)
+        kind = declared.get("kind")
         modality: Modality = kind or ("depth" if look.depth else "video")
         depth = look.depth if modality == "depth" else None
-        if "depth" in self.spec.declared:
-            modality, depth = "depth", str(DepthEncoding.declared(self.spec.declared["depth"]))
+        if "depth" in declared:
+            modality, depth = "depth", str(DepthEncoding.declared(declared["depth"]))
         notes = []
         if modality == "depth" and kind is None:
             notes.append(f"taken for depth ({depth}), being {look.codec}: declare kind, depth")
@@ -60,10 +61,7 @@ class PictureUnits:
 
     def unit(self, index: int) -> Picture:
         """Raises DecodeError naming log, stream and time."""
-        message = self._cursor.message(index)
-        messages = self._messages
-        with error_context(messages.log.location.uri, messages.stream, int(messages.ns[index])):
-            return to_unit(message)
+        return self._cursor.read(index, to_unit)
 
     def units(self, first: int) -> Iterator[tuple[int, Picture]]:
         return ((index, self.unit(index)) for index in range(first, len(self._messages)))

@@ -16,15 +16,8 @@ from genlock._messages import Message
 from genlock._messages.codec import STAMPS, Group, parse_sound
 from genlock.sources._topics.columns import Arrays, Columnar, TableUnits
 from genlock.sources._topics.labels import label_track
-from genlock.sources._topics.topic import (
-    Messages,
-    Topic,
-    TopicSpec,
-    Track,
-    When,
-    first_of,
-    frame_of,
-)
+from genlock.sources._topics.messages import Messages, first_of, frame_of
+from genlock.sources._topics.topic import StreamTopic, TopicSpec, Track, When
 from genlock.stream import Stream, StreamInfo
 from genlock.timeline import Timeline
 
@@ -59,7 +52,7 @@ class Table(Columnar):
         filled = {name: _Filled(len(self._messages), one) for name, one in self._columns.items()}
         with closing(self._messages.open()) as cursor:
             for rows, codec, found in cursor.batches():
-                items = self._messages.table[rows, 3]
+                items = self._messages.table["item"][rows]
                 for group in parse_sound(codec, found):
                     for item in np.unique(items[group.rows]).tolist():
                         which = np.flatnonzero(items[group.rows] == item)
@@ -108,7 +101,7 @@ def table_track(
     return Track(stream, partial(TableUnits, table, stream.info.codec), frame)
 
 
-class TableTopic(Topic):
+class TableTopic(StreamTopic):
     """The numbers of each message as a row; labels where messages hold no numbers.
 
     units: by the start of a column's name. optional: by the start of columns' names, the path of
@@ -132,7 +125,7 @@ class TableTopic(Topic):
             name for name, path in self._optional.items() if _is_absent(first, name, path)
         )
         columns = {name: one for name, one in columns.items() if not name.startswith(absent or "/")}
-        if not columns or self.spec.declared.get("kind") == "labels":
+        if not columns or self.spec.declaration(messages.stream).get("kind") == "labels":
             return label_track(self.spec, messages, when)
         notes = [f"not measured by the device: {', '.join(absent)}"] if absent else []
         if left_out:
@@ -142,7 +135,7 @@ class TableTopic(Topic):
         return table_track(stream, messages, columns, frame_of(first))
 
 
-class PoseTopic(Topic):
+class PoseTopic(StreamTopic):
     """Each message is a pose. position, orientation: their paths in a message."""
 
     def __init__(self, spec: TopicSpec, position: str, orientation: str) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from genlock._messages import Codec
-from genlock._messages.codec import Group, parse_sound
-from genlock.errors import DecodeError
+from genlock._messages.codec import NO_STAMP, TIME_DTYPE, Group, parse_sound
+from genlock.sources._topics.messages import Entries, Entry, Messages
 from genlock.sources._topics.tables import (
     POSE_UNITS,
     pose_columns,
@@ -18,7 +19,7 @@ from genlock.sources._topics.tables import (
     table_track,
     with_frames,
 )
-from genlock.sources._topics.topic import Entries, Entry, Messages, Topic, TopicSpec, Track, When
+from genlock.sources._topics.topic import Topic, TopicSpec, Track, When
 from genlock.stream import Extrinsics, Stream
 from genlock.timeline import Timeline
 
@@ -62,7 +63,6 @@ class TransformTopic(Topic):
         self.fixed: dict[str, Extrinsics] = {}
 
     def add(self, entry: Entry, codec: Codec, data: bytes) -> None:
-        super().add(entry, codec, data)
         self._waiting.append((entry, codec, data))
         if len(self._waiting) >= WAITING:
             self._sort_out()
@@ -78,11 +78,11 @@ class TransformTopic(Topic):
                 read += len(group.rows)
                 for item in range(1) if not self._paths.many else count():
                     paths = self._paths.within(str(item))
-                    if paths.child not in group.columns:
+                    if not {paths.parent, paths.child} <= group.columns.keys():
                         break
                     self._take(group, item, paths, [entries[row] for row in group.rows])
             if read < len(found):
-                self.note_damage(len(found) - read, "they do not fit their definition")
+                self.leave_out(len(found) - read, "they do not fit their definition")
 
     def _take(
         self, group: Group, item: int, paths: TransformPaths, entries: Sequence[Entry]
@@ -90,9 +90,9 @@ class TransformTopic(Topic):
         """One transform of each message of a group."""
         columns = group.columns
         names = zip(columns[paths.parent].tolist(), columns[paths.child].tolist(), strict=True)
-        stamps = columns[paths.stamp].tolist() if paths.stamp in columns else [0] * len(entries)
+        stamps = _stamps(columns, paths.stamp, len(entries))
         for row, (parent, child) in enumerate(names):
-            pair = (parent.lstrip("/"), child.lstrip("/"))
+            pair = (str(parent).lstrip("/"), str(child).lstrip("/"))
             if self._is_static:
                 self.fixed[pair[1]] = _extrinsics(pair[0], columns, paths, row)
             else:
@@ -101,8 +101,8 @@ class TransformTopic(Topic):
 
     def tracks(self) -> Sequence[Track]:
         self._sort_out()
-        if self.damaged and not self._pairs and not self.fixed:
-            raise DecodeError(f"none of its messages can be read: {self.reason}")
+        if not self._pairs and not self.fixed:
+            self.require_sound()
         tracks = []
         for pair, entries in sorted(self._pairs.items()):
             name = "/".join((self.spec.name, *pair))
@@ -116,8 +116,11 @@ class TransformTopic(Topic):
         info = with_frames(table_info(self.spec, "pose", columns, when, POSE_UNITS), pair)
         return table_track(Stream(name, info, Timeline(when.ns)), messages, columns)
 
-    def describe(self, messages: Messages, when: When) -> Track:
-        raise NotImplementedError("a topic of transforms is several streams")
+
+def _stamps(columns: Mapping[str, NDArray[Any]], path: str, count: int) -> list[int]:
+    """The times at a path in ns; NO_STAMP where there are none, or numbers of unknown unit."""
+    stamps = columns[path] if path in columns else np.zeros(count)
+    return stamps.astype(np.int64).tolist() if stamps.dtype == TIME_DTYPE else [NO_STAMP] * count
 
 
 def _extrinsics(

@@ -24,16 +24,8 @@ from genlock.errors import DecodeError
 from genlock.interfaces import CodecSpec, UnitTable
 from genlock.sources._bitstream import inspector
 from genlock.sources._coded_pictures import PictureFacts, first_picture, is_key
-from genlock.sources._topics.topic import (
-    Entry,
-    Messages,
-    Topic,
-    TopicSpec,
-    Track,
-    When,
-    first_of,
-    frame_of,
-)
+from genlock.sources._topics.messages import Entry, Messages, first_of, frame_of
+from genlock.sources._topics.topic import StreamTopic, TopicSpec, Track, When
 from genlock.stream import Stream, StreamInfo
 from genlock.timeline import Timeline
 
@@ -52,7 +44,7 @@ CODECS: Mapping[str, str] = MappingProxyType(
 """FFmpeg's names of the codecs that messages name."""
 
 
-class VideoTopic(Topic):
+class VideoTopic(StreamTopic):
     """Video, a coded picture in each message. format: the path of the codec's name."""
 
     reads_all = True
@@ -65,16 +57,16 @@ class VideoTopic(Topic):
 
     def add(self, entry: Entry, codec: Codec, data: bytes) -> None:
         message = Message.read(codec, data)
-        coded = octets(message["data"]).tobytes()
+        coded = coded_picture(message)
         self._codec = self._codec or codec_name(str(message[self._format]))
-        super().add(entry, codec, data)
         disposable = inspector(self._codec, None)(memoryview(coded)).disposable
         self._heads.append(is_key(self._codec, coded) | disposable << 1)
+        super().add(entry, codec, data)
 
     def describe(self, messages: Messages, when: When) -> Track:
         """Units are all messages in the order of the log, rows those with a time, in order."""
         table = self.entries.table()
-        units = replace(messages, table=table, ns=table[:, 2])
+        units = replace(messages, table=table, ns=table["stamp_ns"])
         key, disposable = self._flags()
         look = self._look_at_first(units, key)
         notes = [] if look else ["no picture could be decoded to look at"]
@@ -128,13 +120,18 @@ class VideoUnits:
         self.spec = CodecSpec("packets", codec, table=table, options={"uri": uri})
 
     def unit(self, index: int) -> bytes:
-        return octets(self._cursor.message(index)["data"]).tobytes()
+        return self._cursor.read(index, coded_picture)
 
     def units(self, first: int) -> Iterator[tuple[int, bytes]]:
         return ((index, self.unit(index)) for index in range(first, len(self._messages)))
 
     def close(self) -> None:
         self._cursor.close()
+
+
+def coded_picture(message: Message) -> bytes:
+    """The bytes of a message's picture. Raises DecodeError."""
+    return octets(message["data"]).tobytes()
 
 
 def codec_name(format: str) -> str:
