@@ -2,27 +2,33 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+import sys
 import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import cv2
+import fsspec
 import numpy as np
 import pytest
+from mcap.reader import make_reader
 from mcap.writer import CompressionType
+from mcap_ros2.decoder import DecoderFactory
 
 from genlock._messages import Schema
+from genlock._messages.definitions import ros_types
 from genlock.decoders.image import ImageDecoder
 from genlock.decoders.table import TableDecoder
-from genlock.errors import ClosedError, DecodeError, OpenError, StreamError
+from genlock.errors import ClosedError, DecodeError, MissingExtraError, OpenError, StreamError
 from genlock.interfaces import FrameFormat, OpenOptions
 from genlock.location import Location
 from genlock.sources import mcap, open_source
 from genlock.sources._log_source import LogSource
-from log_writers import mcap_bytes
+from log_writers import coded, mcap_bytes
 from protobuf_types import FRAME_TRANSFORM, POSE_IN_FRAME, timestamp
-from ros_types import header, make
+from ros_types import ROS1, header, make
 
 T0 = 1_700_000_000_123_456_789
 STEP = 5_000_001
@@ -99,6 +105,28 @@ def test_real_recording_pictures(euroc: Path, real: Path) -> None:
     for row, ns in enumerate(stream.timeline.ns.tolist()):
         original = cv2.imread(str(real / f"euroc-micro/mav0/cam1/data/{ns}.png"), 0)
         assert np.abs(out[row, 0].astype(int) - original).mean() < 3
+
+
+def test_real_recording_as_the_mcap_packages_read_it(euroc: Path) -> None:
+    """Every picture and every IMU row, message by message."""
+    source = open_mcap(euroc)
+    found: dict[str, list[Any]] = {}
+    with euroc.open("rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()])
+        for _, channel, _, message in reader.iter_decoded_messages():
+            found.setdefault(channel.topic[1:], []).append(message)
+    for name, stream in source.streams.items():
+        messages = sorted(found[name], key=lambda m: (m.header.stamp.sec, m.header.stamp.nanosec))
+        stamps = [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in messages]
+        assert stream.timeline.ns.tolist() == stamps
+        with closing(source.units(name)) as units:
+            if stream.info.encoding == "image":
+                assert [data for _, data in units.units(0)] == [m.data for m in messages]
+                continue
+            table = units.unit(0)
+        for column, values in table.items():
+            part, axis = column.split(".")
+            assert values.tolist() == [getattr(getattr(m, part), axis) for m in messages]
 
 
 def test_real_recording_by_the_time_of_the_log(euroc: Path) -> None:
@@ -287,6 +315,25 @@ def test_a_recording_that_was_not_finished() -> None:
     assert any("was not finished" in note for note in stream.info.report.notes)
 
 
+def test_zeros_at_the_end_are_no_records() -> None:
+    data = mcap_bytes(IMU, chunked=False, finish=False) + bytes(1 << 20)
+    stream = open_mcap(data).streams["imu0"]
+    assert len(stream.timeline) == 40
+    assert any("nothing is written from byte" in note for note in stream.info.report.notes)
+
+
+def test_notes_are_few_however_much_is_damaged() -> None:
+    many = [(T0 + k, imu(T0 + k, float(k))) for k in range(120)]
+    data = bytearray(mcap_bytes({"/imu": many}, CompressionType.LZ4, chunk_size=400))
+    chunks = [hit.start() for hit in re.finditer(re.escape(b"\x04\x22\x4d\x18"), data)]
+    for at in chunks[5:]:
+        data[at + 20] ^= 0xFF
+    stream = open_mcap(bytes(data)).streams["imu"]
+    assert len(chunks) > 30 and 0 < len(stream.timeline) < 60
+    notes = [note for note in stream.info.report.notes if "left out" in note or "more" in note]
+    assert len(notes) == 11 and notes[-1] == f"and {len(chunks) - 15} more of this kind"
+
+
 def test_damaged_chunks_are_left_out() -> None:
     data = bytearray(mcap_bytes(IMU, CompressionType.LZ4, chunk_size=2000))
     at = len(data) // 3
@@ -401,3 +448,45 @@ def test_formats_are_chosen_by_content(tmp_path: Path) -> None:
         path.write_bytes(mcap_bytes(IMU))
         assert list(open_source(Location(path)).streams) == ["imu0"]
     assert list(open_source(Location.of(mcap_bytes(IMU))).streams) == ["imu0"]
+
+
+@pytest.mark.parametrize(
+    ("absent", "line"),
+    [
+        ("mcap", "genlock[mcap]"),
+        ("rosbags.typesys", "genlock[ros]"),
+        ("zstandard", "genlock[mcap,ros]"),
+    ],
+)
+def test_absent_packages_are_named_with_the_line_that_installs_them(
+    monkeypatch: pytest.MonkeyPatch, absent: str, line: str
+) -> None:
+    data = mcap_bytes(IMU)
+    ros_types.cache_clear()
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(MissingExtraError, match=re.escape(f"pip install '{line}'")):
+        open_mcap(data)
+
+
+def test_a_stream_on_a_clock_of_its_own() -> None:
+    declared = OpenOptions(streams={"imu0": {"clock": "imu"}})
+    source = open_source(Location.of(mcap_bytes(IMU)), declared)
+    assert source.streams["imu0"].info.clock == "imu" and source.clock == "imu"
+
+
+def test_ros_1_messages_in_mcap() -> None:
+    message = make("sensor_msgs/msg/Temperature", ROS1, temperature=21.5)
+    source = open_mcap(mcap_bytes({"/t": [(T0, coded(message, ROS1))]}))
+    assert columns(source, "t")["temperature"].tolist() == [21.5]
+    assert source.streams["t"].info.units == {"temperature": "degC", "variance": "degC^2"}
+
+
+def test_a_log_behind_a_url() -> None:
+    files = fsspec.filesystem("memory")
+    files.pipe("/logs/far.mcap", mcap_bytes(IMU))
+    try:
+        source = open_source(Location("memory://logs/far.mcap"))
+        with closing(source.units("imu0")) as units:
+            assert units.unit(0)["angular_velocity.x"].tolist() == list(map(float, range(40)))
+    finally:
+        files.rm("/logs/far.mcap")

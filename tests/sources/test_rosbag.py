@@ -205,6 +205,19 @@ def test_a_database_that_was_not_closed(tmp_path: Path) -> None:
         database.close()
 
 
+def test_a_damaged_database_gives_what_can_be_read(tmp_path: Path) -> None:
+    path = write_bag2(tmp_path / "bag", {"/wrench": [wrench(k, ROS2) for k in range(400)]})
+    file = path / "bag.db3"
+    data = bytearray(file.read_bytes())
+    at = len(data) // 2 // 4096 * 4096  # pages of 4096 bytes
+    data[at : at + 4096] = b"\xa5" * 4096
+    file.write_bytes(data)
+    source = open_bag(path)
+    stream = source.streams["wrench"]
+    assert 0 < len(stream.timeline) < 400
+    assert any("the database is read up to" in note for note in stream.info.report.notes)
+
+
 def test_declared_times_and_misspelt_streams(tmp_path: Path) -> None:
     path = write_bag1(tmp_path / "a.bag", {"/wrench": [wrench(k, ROS1) for k in range(3)]})
     options = OpenOptions(streams={"wrench": {"time": {"from": "log"}, "zero_ns": 7}})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
+import struct
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -12,6 +15,8 @@ import av
 import cv2
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from genlock._messages import Schema
@@ -19,7 +24,7 @@ from genlock.decoders.depth import DepthDecoder
 from genlock.decoders.image import ImageDecoder
 from genlock.decoders.table import TableDecoder
 from genlock.decoders.video import VideoDecoder
-from genlock.errors import DecodeError
+from genlock.errors import DecodeError, GenlockError
 from genlock.interfaces import FrameFormat, OpenOptions
 from genlock.location import Location
 from genlock.sources import mcap
@@ -151,9 +156,6 @@ def test_foxglove_pictures_in_protobuf_and_json() -> None:
     proto = RAW_IMAGE.make(**raw, data=pixels.tobytes()).SerializeToString()
     png = cv2.imencode(".png", pixels[..., ::-1])[1].tobytes()
     coded = COMPRESSED_IMAGE.make(timestamp=timestamp(T0), data=png, format="png")
-    import base64
-    import json
-
     text = {
         **raw,
         "timestamp": {"sec": T0 // 10**9, "nsec": T0 % 10**9},
@@ -247,8 +249,6 @@ def test_video_decodes_from_any_row(encoder: str, format: str, proto: bool) -> N
 
 def ros_video(ns: int, data: bytes, format: str) -> tuple[Schema, bytes]:
     """A foxglove_msgs/msg/CompressedVideo, written out by hand."""
-    import struct
-
     text = "builtin_interfaces/Time timestamp\nstring frame_id\nuint8[] data\nstring format\n"
     name = format.encode() + b"\0"
     body = struct.pack("<iII4sI", ns // 10**9, ns % 10**9, 4, b"cam\0", len(data)) + data
@@ -468,3 +468,90 @@ def test_messages_of_no_numbers_are_labels_of_their_values() -> None:
     assert (stream.info.modality, stream.timeline.ns.tolist()) == ("labels", [T0])
     (value,) = read_columns(source, "diagnostics")["value"]
     assert value["status[0].message"] == "hot" and value["status[0].level"] == 1
+
+
+def test_times_of_one_pair_of_frames_may_be_declared() -> None:
+    message = make("tf2_msgs/msg/TFMessage", transforms=[transform("a", "b", T0, 0.0)])
+    declared = {"tf/a/b": {"time": {"from": "log"}}}
+    source = opened({"/tf": [(T0 + 77, message)]}, **declared)
+    assert source.streams["tf/a/b"].timeline.ns.tolist() == [T0 + 77]
+
+
+def test_transforms_in_json_without_a_time_of_known_unit() -> None:
+    kind = Schema("foxglove.FrameTransform", "json", "jsonschema", b"{}")
+    frames_ = {"parent_frame_id": "a", "child_frame_id": "b", "timestamp": 12.5}
+    moved = {"translation": dict.fromkeys("xyz", 1.0), "rotation": dict.fromkeys("xyzw", 0.5)}
+    source = opened(
+        {
+            "/tf": [
+                (T0, (kind, json.dumps(frames_ | moved).encode())),
+                (T0 + 1, (kind, json.dumps(frames_).encode())),
+            ]
+        }
+    )
+    assert source.streams["tf/a/b"].timeline.ns.tolist() == [T0, T0 + 1]
+    np.testing.assert_array_equal(read_columns(source, "tf/a/b")["tx"], [1.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("foxglove.RawImage", {"encoding": "rgb8"}),
+        ("foxglove.RawImage", {"encoding": 3, "width": "a", "height": None}),
+        ("foxglove.CompressedImage", {"format": "png"}),
+        ("foxglove.CompressedVideo", {"format": "h264"}),
+        ("foxglove.CompressedVideo", {"format": "h264", "data": {"a": 1}}),
+        ("foxglove.PointCloud", {"point_stride": 4, "fields": [{"name": "x"}], "data": ""}),
+        ("foxglove.CameraCalibration", {"K": "none"}),
+        ("foxglove.FrameTransforms", {"transforms": [1, 2]}),
+        ("foxglove.FrameTransform", {"parent_frame_id": 1, "child_frame_id": 2}),
+    ],
+)
+def test_messages_that_do_not_hold_what_their_type_should(name: str, value: Any) -> None:
+    kind = Schema(name, "json", "jsonschema", b"{}")
+    text = make("std_msgs/msg/String", data="sound")
+    data = json.dumps(value).encode()
+    source = opened({"/odd": [(T0, (kind, data))], "/text": [(T0, text)]})
+    assert read_columns(source, "text")["value"].tolist() == ["sound"]
+    for stream in source.streams.values():
+        assert stream.problem is None or isinstance(stream.problem, DecodeError)
+
+
+def everything() -> dict[str, Any]:
+    """A log of every kind, each message small."""
+    pixels = np.zeros((H, W), np.uint8)
+    png = cv2.imencode(".png", np.ones((H, W), np.uint16))[1].tobytes()
+    video = coded_video("libx264", 4)
+    cloud = make("sensor_msgs/msg/PointCloud2", header=header(T0), height=1, width=0, point_step=4)
+    return {
+        "/raw": [image(k, "mono8", pixels) for k in range(3)],
+        "/depth": [compressed(0, "16UC1; compressedDepth png", bytes(12) + png)],
+        "/video": [(T0 + k, ros_video(T0 + k, data, "h264")) for k, data in enumerate(video)],
+        "/imu": [(T0, make("sensor_msgs/msg/Imu", header=header(T0)))],
+        "/tf": [(T0, make("tf2_msgs/msg/TFMessage", transforms=[transform("a", "b", T0, 1.0)]))],
+        "/camera_info": [camera_info()],
+        "/lidar": [(T0, cloud)],
+        "/json": [(T0, (Schema("a", "json", "jsonschema", b"{}"), b'{"x": [1, 2]}'))],
+    }
+
+
+SOUND = mcap_bytes(everything(), chunked=False)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(8, len(SOUND) - 1), st.integers(0, 255)), max_size=8))
+def test_altered_logs_give_an_error_of_ours_or_values(changes: list[tuple[int, int]]) -> None:
+    data = bytearray(SOUND)
+    for at, value in changes:
+        data[at] = value
+    location = Location.of(bytes(data))
+    try:
+        source = mcap.open_source(location, OpenOptions(), lambda *_: pytest.fail("no children"))
+    except GenlockError:
+        return
+    for name in source.streams:
+        try:
+            with closing(source.units(name)) as units:
+                list(units.units(0))
+        except GenlockError as error:
+            assert error.recording is not None and error.stream is not None

@@ -26,7 +26,7 @@ from genlock.errors import DecodeError, MissingExtraError, OpenError
 from genlock.location import Location
 
 MAGIC = b"\x89MCAP0\r\n"
-SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END, FOOTER = 0x03, 0x04, 0x05, 0x06, 0x0F, 0x02
+NOTHING, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, DATA_END = 0, 2, 3, 4, 5, 6, 15
 
 _RECORD = struct.Struct("<BQ")  # opcode, length
 _MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, log time, publish time
@@ -117,6 +117,9 @@ class _Scan:
                     raise DecodeError("it is cut off")
                 if opcode in (DATA_END, FOOTER):
                     return True
+                if opcode == NOTHING:
+                    self._notes.append(f"nothing is written from byte {at} on")
+                    return False
                 if opcode == CHUNK and block == NO_BLOCK:
                     self._chunk(window, at, length)
                 else:

@@ -28,13 +28,12 @@ class SqliteLog:
         database = _connected(self.location)
         try:
             sinks = _sinks(database, connect)
-            _scan(database, sinks, max((s.head or 0 for s in sinks.values()), default=0))
+            return _scan(database, sinks)
         except sqlite3.Error as error:
             uri = self.location.uri
             raise OpenError(f"{uri} is not a sound ROS 2 bag: {error}", recording=uri) from error
         finally:
             database.close()
-        return ()
 
     def cursor(self) -> SqliteCursor:
         return SqliteCursor(self.location)
@@ -87,7 +86,9 @@ def _sinks(database: sqlite3.Connection, connect: Connect) -> dict[int, Sink]:
     definitions = _definitions(database)
     topics = database.execute("SELECT id, name, type, serialization_format FROM topics ORDER BY id")
     return {
-        number: connect(Channel(topic, Schema(type, encoding, *definitions.get(type, ()))))
+        number: connect(
+            Channel(str(topic), Schema(str(type), encoding, *definitions.get(type, ())))
+        )
         for number, topic, type, encoding in topics.fetchall()
     }
 
@@ -107,18 +108,25 @@ def _bytes(text: Any) -> bytes:
     return text.encode() if isinstance(text, str) else bytes(text or b"")
 
 
-def _scan(database: sqlite3.Connection, sinks: dict[int, Sink], head: int) -> None:
+def _scan(database: sqlite3.Connection, sinks: dict[int, Sink]) -> tuple[str, ...]:
     whole = ",".join(str(number) for number, sink in sinks.items() if sink.head is None)
+    head = max((sink.head or 0 for sink in sinks.values()), default=0)
     rows = database.execute(
         "SELECT id, topic_id, timestamp, length(data), "
         f"CASE WHEN topic_id IN ({whole}) THEN data ELSE substr(data, 1, {max(head, 4)}) END "
-        "FROM messages ORDER BY id"
+        "FROM messages WHERE typeof(data) = 'blob' ORDER BY id"
     )
-    for row, topic, log_ns, size, data in rows:
-        if data[:4] == ZSTD_MAGIC:
-            raise OpenError(
-                "its messages are compressed one by one: convert it with ros2 bag convert, with "
-                "compression_mode: none"
-            )
-        if topic in sinks:
-            sinks[topic].add(log_ns, Place(row, 0, size), data)
+    last = 0
+    try:
+        for row, topic, log_ns, size, data in rows:
+            if data[:4] == ZSTD_MAGIC:
+                raise OpenError(
+                    "its messages are compressed one by one: convert it with ros2 bag convert, "
+                    "with compression_mode: none"
+                )
+            if topic in sinks:
+                sinks[topic].add(log_ns, Place(row, 0, size), data)
+            last = row
+    except sqlite3.DatabaseError as error:
+        return (f"the database is read up to message {last}: {error}",)
+    return ()

@@ -65,6 +65,9 @@ class FlatColumns(Mapping[str, NDArray[Any]]):
             return np.array(values, object)
         return numbers(values).view(TIME_DTYPE) if isinstance(values[0], Time) else numbers(values)
 
+    def __contains__(self, path: object) -> bool:
+        return path in self._flats[0]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._flats[0])
 

@@ -46,7 +46,7 @@ def _decoder(schema: Schema) -> Callable[[bytes], Any]:
     except ImportError as error:
         purpose = "reading protobuf messages"
         raise MissingExtraError("mcap-protobuf-support", "mcap", purpose) from error
-    record = SchemaRecord(1, schema.definition, schema.language, schema.name)
+    record = SchemaRecord(id=1, data=schema.definition, encoding=schema.language, name=schema.name)
     try:
         decoder = DecoderFactory().decoder_for(schema.encoding, record)
     except Exception as error:

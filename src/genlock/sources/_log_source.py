@@ -17,6 +17,8 @@ from genlock.sources._topics.topic import Topic, TopicSpec, Track
 from genlock.stream import Stream, StreamInfo
 from genlock.timeline import ClockMap, Timeline
 
+MAX_NOTES = 10
+
 
 class LogSource:
     """The streams of a message log. Thread-safe: each cursor has file handles of its own.
@@ -31,7 +33,7 @@ class LogSource:
         self.clocks: Mapping[str, ClockMap] = {clock: ClockMap()}
         with error_context(log.location.uri):
             scan = _Scan(log, clock, options)
-            notes = log.scan(scan.connect)
+            notes = _few(log.scan(scan.connect))
             tracks = scan.tracks()
         if not tracks:
             why = f": {'; '.join(notes)}" if notes else ""
@@ -62,6 +64,12 @@ class LogSource:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LogSource, self._arguments  # by its location: the other process reads the file
+
+
+def _few(notes: tuple[str, ...]) -> tuple[str, ...]:
+    """The first notes, since a damaged log has one for each of its chunks."""
+    more = len(notes) - MAX_NOTES
+    return notes if more <= 0 else (*notes[:MAX_NOTES], f"and {more} more of this kind")
 
 
 def _noting(track: Track, notes: Iterable[str]) -> Track:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import yaml
+
 from genlock._logs import MessageLog, ros1, sqlite
 from genlock._logs.mcap import McapLog
 from genlock._logs.several import SplitLog
-from genlock.errors import MissingExtraError, OpenError
+from genlock.errors import OpenError
 from genlock.interfaces import OpenChild, OpenOptions
 from genlock.location import Location
 from genlock.sources._log_source import LogSource
@@ -73,13 +75,8 @@ def _part(location: Location, file: Location) -> MessageLog:
 
 def _metadata(location: Location) -> dict[str, Any]:
     try:
-        from ruamel.yaml import YAML
-        from ruamel.yaml.error import YAMLError
-    except ImportError as error:
-        raise MissingExtraError("rosbags", "ros", "reading ROS 2 bags") from error
-    try:
-        return dict(YAML(typ="safe", pure=True).load(location.child(METADATA).read())[TITLE])
-    except (YAMLError, TypeError, KeyError, ValueError) as error:
+        return dict(yaml.safe_load(location.child(METADATA).read())[TITLE])
+    except (yaml.YAMLError, TypeError, KeyError, ValueError) as error:
         raise _error(location, f"its metadata.yaml cannot be read ({error})") from error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any
 
@@ -10,15 +10,16 @@ import numpy as np
 
 from genlock._messages import Message
 from genlock._messages.codec import STAMPS
+from genlock.errors import DecodeError
 from genlock.sources._topics.columns import Arrays, Columnar, TableUnits
-from genlock.sources._topics.messages import Messages
+from genlock.sources._topics.messages import Messages, first_of
 from genlock.sources._topics.topic import StreamTopic, TopicSpec, Track, When
 from genlock.stream import Stream, StreamInfo
 from genlock.timeline import Timeline
 
 
 class LabelTable(Columnar):
-    """One column, "value": texts, or mappings of a message's values by path."""
+    """One column, "value": texts, or mappings of a message's values by path; None where damaged."""
 
     def __init__(self, messages: Messages, path: str | None) -> None:
         super().__init__()
@@ -30,7 +31,8 @@ class LabelTable(Columnar):
         with closing(self._messages.open()) as cursor:
             for rows, codec, found in cursor.batches():
                 for row, data in zip(rows.tolist(), found, strict=True):
-                    values[row] = self._value(Message.read(codec, data))
+                    with suppress(DecodeError):
+                        values[row] = self._value(Message.read(codec, data))
         values.flags.writeable = False
         return {"value": values}
 
@@ -49,6 +51,7 @@ class TextTopic(StreamTopic):
         self._path = path
 
     def describe(self, messages: Messages, when: When) -> Track:
+        first_of(messages, lambda first: first)  # a topic of which nothing can be read says so
         return label_track(self.spec, messages, when, self._path)
 
 

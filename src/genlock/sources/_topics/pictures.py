@@ -33,7 +33,9 @@ class PictureTopic(StreamTopic):
             modality, depth = "depth", str(DepthEncoding.declared(declared["depth"]))
         notes = []
         if modality == "depth" and kind is None:
-            notes.append(f"taken for depth ({depth}), being {look.codec}: declare kind, depth")
+            notes.append(
+                f"taken for depth ({depth}), since it is {look.codec}: declare kind or depth"
+            )
         info = StreamInfo(
             modality,
             encoding="image",

@@ -119,12 +119,12 @@ class TableTopic(StreamTopic):
         self._optional = optional
 
     def describe(self, messages: Messages, when: When) -> Track:
-        first = first_of(messages, lambda message: message)
+        first = first_of(messages, lambda first: first)
         columns, left_out = _columns(first)
         absent = tuple(
             name for name, path in self._optional.items() if _is_absent(first, name, path)
         )
-        columns = {name: one for name, one in columns.items() if not name.startswith(absent or "/")}
+        columns = {name: one for name, one in columns.items() if not name.startswith(absent)}
         if not columns or self.spec.declaration(messages.stream).get("kind") == "labels":
             return label_track(self.spec, messages, when)
         notes = [f"not measured by the device: {', '.join(absent)}"] if absent else []
@@ -144,7 +144,7 @@ class PoseTopic(StreamTopic):
         self._orientation = orientation
 
     def describe(self, messages: Messages, when: When) -> Track:
-        first = first_of(messages, lambda message: message)
+        first = first_of(messages, lambda first: first)
         others, left_out = _columns(first)
         columns = pose_columns(self._position, self._orientation)
         paths = {column.path for column in columns.values()}
