@@ -46,6 +46,8 @@ RECORDINGS = {
     "lerobot": LEROBOT,
     "neon": "neon",
     "hot3d": "hot3d-quest3",
+    "mcap": "mcap-euroc-img-imu/euroc_micro_img_imu.mcap",
+    "rosbag": "rosbag1-foxglove/example-lz4.bag",
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "parquet": {"unit": "s"},
@@ -53,7 +55,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "redwood": {"streams": {"color": {"time": {"rate": 30.0}}}},
 }
 """What some of them cannot say about themselves."""
-PACKAGES: dict[str, str] = {}
+PACKAGES: dict[str, str] = {"mcap": "mcap", "rosbag": "rosbags"}
 """Formats whose reader is an extra, by the module to look for."""
 
 SMALL = FrameFormat(size=(32, 32), color="gray")
