@@ -40,17 +40,18 @@ CALLER = "streams="
 
 @dataclass(frozen=True)
 class TimeRule:
-    """Where a stream's times come from: a column, the names of its files, or a rate.
+    """Where a stream's times come from: a column, the names of its files, a log, or a rate.
 
     path: another table that holds them, a sidecar or a listing. column, unit: of that table or
-    the stream's own. from_: "name". rate: Hz. first: number of the file at 0, for a rate. wrap:
-    bits of a counter that overflows. zone: time zone of datetimes that state none.
+    the stream's own. from_: "name" of each file, or "log", when a recorder wrote each message.
+    rate: Hz. first: number of the file at 0, for a rate. wrap: bits of a counter that overflows.
+    zone: time zone of datetimes that state none.
     """
 
     path: str | None = None
     column: str | None = None
     unit: str | None = None
-    from_: Literal["name"] | None = None
+    from_: Literal["name", "log"] | None = None
     rate: Fraction | None = None
     first: int | None = None
     wrap: int | None = None
@@ -74,7 +75,7 @@ _SIDECAR: dict[str, Reader] = {
     "zone": text,
 }
 _TIME: dict[str, Reader] = _SIDECAR | {
-    "from": one_of("name"),
+    "from": one_of("name", "log"),
     "rate": positive,
     "first": integer,
 }

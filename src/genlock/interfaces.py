@@ -13,6 +13,7 @@ or arrays. A **decoder** turns units into rows and does not care where they came
 | "image"   | one encoded picture each: bytes (JPEG, PNG, …) or array  | image or depth |
 | "samples" | audio: packets, blocks, or a file                        | audio          |
 | "columns" | one table: a mapping of column arrays                    | table          |
+| "points"  | one point cloud each: a mapping of arrays [P] or [P, k]  | none yet       |
 """
 
 from __future__ import annotations

@@ -95,7 +95,8 @@ class Opened:
             )
 
     def span(self, over: Iterable[str] | None = None) -> Span:
-        """The time that streams have in common (default all but labels and empty ones).
+        """The time that streams have in common (default all but labels and those of fewer than two
+        rows, such as a map that is sent once).
 
         Raises StreamError, ClockError; WindowError if they have none in common.
         """
@@ -118,8 +119,9 @@ class Opened:
         return Span(self.uri, start_ns, end_ns)
 
     def _timed_names(self) -> list[str]:
-        streams = self.streams.values()
-        return [s.name for s in streams if s.info.modality != "labels" and len(s.timeline)]
+        timed = [s for s in self.streams.values() if s.info.modality != "labels"]
+        several = [s.name for s in timed if len(s.timeline) > 1]
+        return several or [s.name for s in timed if len(s.timeline)]
 
     def table(self, stream: str, columns: tuple[str, ...] | None, dtype: str) -> Table:
         """Columns of a table stream side by side, [N, D], and which rows are whole, [N].

@@ -27,6 +27,8 @@ FORMATS = (
     "redwood",
     "neon",
     "hot3d",
+    "rosbag",
+    "mcap",
     "images",
     "sound",
     "media",
@@ -35,8 +37,8 @@ FORMATS = (
 )
 """Modules of this package in the order in which they are asked.
 
-First what a recording.toml describes, then layouts of whole data sets, then pictures, sound and
-other media, then tables, last folders of anything.
+First what a recording.toml describes, then layouts of whole data sets, then logs of messages,
+pictures, sound and other media, then tables, last folders of anything.
 """
 
 SEVERAL = ("lerobot",)
