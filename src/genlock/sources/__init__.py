@@ -7,14 +7,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from importlib import import_module
 from typing import cast
 
 from genlock._checked import meant
+from genlock._ffmpeg import Media
 from genlock.declaration import StreamDeclaration
-from genlock.errors import GenlockError, OpenError
+from genlock.errors import OpenError
 from genlock.interfaces import Format, OpenOptions, Source
 from genlock.location import Location
 from genlock.sources._composed import ComposedSource, place
@@ -104,10 +105,11 @@ def _format_name(location: Location, options: OpenOptions) -> str:
 def _plays(location: Location) -> bool:
     """Whether FFmpeg, which looks deeper than a few bytes, finds pictures or sound in a file."""
     try:
-        _format(MEDIA).open_source(location, OpenOptions(), _open_child).close()
-    except GenlockError:
+        media = Media(location)
+    except OpenError:
         return False
-    return True
+    with closing(media):
+        return bool(media.tracks("video") or media.tracks("audio"))
 
 
 def _format(name: str) -> Format:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -123,9 +124,13 @@ def _damaged(columns: Columns, follows: NDArray[np.bool_]) -> NDArray[np.bool_]:
     A key picture builds on none; after a loss only those that are shown before it are damaged.
     """
     damaged = columns.corrupt | ~follows
-    for key in np.flatnonzero(~follows & columns.key).tolist():
+    keys = np.append(np.flatnonzero(columns.key), len(columns))
+    for key, next_key in pairwise(keys.tolist()):
+        if follows[key]:
+            continue
         damaged[key] = columns.corrupt[key]
-        trailing = columns.pts[key + 1 :] > columns.pts[key]
-        leading = int(trailing.argmax()) if trailing.any() else len(trailing)
+        group = columns.pts[key + 1 : next_key]
+        trailing = np.flatnonzero(group > columns.pts[key])
+        leading = int(trailing[0]) if len(trailing) else len(group)
         damaged[key + 1 : key + 1 + leading] = True
     return damaged
