@@ -27,9 +27,11 @@ FORMATS = (
     "redwood",
     "neon",
     "hot3d",
+    "aria",
     "images",
     "sound",
     "media",
+    "vrs",
     "table",
     "loose",
 )
