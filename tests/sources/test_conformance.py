@@ -46,6 +46,10 @@ RECORDINGS = {
     "lerobot": LEROBOT,
     "neon": "neon",
     "hot3d": "hot3d-quest3",
+    "aria": "aria-vrs/recording.vrs",
+    "aria-2": "aria-vrs/aria_gen2_unit_test_sequence_with_bluetooth.vrs",
+    "mps": "aria-mps",
+    "vrs": "vrs-oss/chunks.vrs",
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "parquet": {"unit": "s"},
