@@ -29,9 +29,11 @@ FORMATS = (
     "hot3d",
     "rosbag",
     "mcap",
+    "aria",
     "images",
     "sound",
     "media",
+    "vrs",
     "table",
     "loose",
 )
