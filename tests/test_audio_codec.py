@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from fractions import Fraction
 
 import av
 import numpy as np
 import pytest
+from av.audio.codeccontext import AudioCodecContext
 from av.packet import Packet
 
 from genlock._audio_codec import AudioCodec, packet_skip
@@ -78,6 +80,24 @@ def test_damage_is_none() -> None:
     assert codec.decode(frame) is not None
     assert codec.decode(bytes(300) + frame) is None
     assert codec.decode(b"\xff" * 300) is None
+
+
+@pytest.mark.parametrize("layout", ["7.1", "22.2"])
+def test_planes_of_eight_channels_and_more(layout: str) -> None:
+    channels = av.AudioLayout(layout).nb_channels
+    shape = (channels, 1000)
+    samples = np.random.default_rng(0).integers(-3000, 3000, shape).astype(np.int16)
+    packed = av.AudioFrame.from_ndarray(samples.T.reshape(1, -1), "s16", layout)
+    packed.sample_rate = RATE
+    encoder = av.CodecContext.create("wavpack", "w")
+    assert isinstance(encoder, AudioCodecContext)
+    encoder.sample_rate, encoder.layout, encoder.format = RATE, layout, "s16p"
+    encoder.time_base = Fraction(1, RATE)
+    [planar] = av.AudioResampler("s16p").resample(packed)
+    encoded = [*encoder.encode(planar), *encoder.encode(None)]
+    codec = AudioCodec(CodecSpec("samples", "wavpack", extradata=encoder.extradata))
+    decoded = [codec.decode(bytes(packet)) for packet in encoded]
+    assert np.array_equal(np.concatenate([d.samples for d in decoded if d], 1), samples)
 
 
 @pytest.mark.parametrize("name", ["no_such_codec", "h264"])

@@ -41,6 +41,10 @@ MPEG_AUDIO = re.compile(r"mp[123](float)?")
 MPEG_SYNC = 0xFFE0
 """The 11 bits that each frame of MPEG-1 and MPEG-2 audio starts with."""
 
+PLANES = 8
+"""FFmpeg's AV_NUM_DATA_POINTERS: PyAV counts the planes of a frame with this many channels or more
+past the end of its list, and reads what lies there."""
+
 SKIP_SAMPLES = struct.Struct("<II")
 """FFmpeg's AV_PKT_DATA_SKIP_SAMPLES: samples to drop at the start, then at the end."""
 
@@ -154,7 +158,14 @@ def _skip(data: Any) -> tuple[int, int]:
 
 
 def _planar(frame: AudioFrame) -> NDArray[Any]:
+    channels = frame.layout.nb_channels
+    if frame.format.is_planar and channels >= PLANES:
+        frame = _packed(frame)
     samples: NDArray[Any] = frame.to_ndarray()
-    if frame.format.is_planar:
-        return samples
-    return samples.reshape(-1, frame.layout.nb_channels).T
+    return samples if frame.format.is_planar else samples.reshape(-1, channels).T
+
+
+def _packed(frame: AudioFrame) -> AudioFrame:
+    frame.pts = None  # else the resampler checks it against the frames before
+    resampler = av.AudioResampler(format=frame.format.packed, layout=frame.layout)
+    return resampler.resample(frame)[0]

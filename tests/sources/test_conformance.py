@@ -48,6 +48,10 @@ RECORDINGS = {
     "hot3d": "hot3d-quest3",
     "mcap": "mcap-euroc-img-imu/euroc_micro_img_imu.mcap",
     "rosbag": "rosbag1-foxglove/example-lz4.bag",
+    "aria": "aria-vrs/recording.vrs",
+    "aria-2": "aria-vrs/aria_gen2_unit_test_sequence_with_bluetooth.vrs",
+    "mps": "aria-mps",
+    "vrs": "vrs-oss/chunks.vrs",
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "parquet": {"unit": "s"},

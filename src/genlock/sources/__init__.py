@@ -30,9 +30,11 @@ FORMATS = (
     "hot3d",
     "rosbag",
     "mcap",
+    "aria",
     "images",
     "sound",
     "media",
+    "vrs",
     "table",
     "loose",
 )
