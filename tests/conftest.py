@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ def _shared(part: str) -> Path:
             pytest.fail(f"{folder} is missing: CI needs the shared recordings")
         pytest.skip(f"{folder} is not on this machine (set GENLOCK_SHARED to where it is)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An index of the run's own, so that no test meets what another run has kept."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("GENLOCK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -78,7 +78,7 @@ class _Files:
         return self.location.uri.rstrip("/").split("/")[-1 if self.is_folder else -2 :]
 
     def at(self, name: str) -> Location:
-        return self.location.child(name) if self.is_folder else self.location
+        return self.location.child(name, listed=True) if self.is_folder else self.location
 
     def uri(self, name: str) -> str:
         root = self.location.uri

@@ -68,7 +68,7 @@ class _Guess:
 
     def add(self, file: str) -> None:
         """Add the streams of one file or sub-folder, if it has any."""
-        location = self._base.child(file)
+        location = self._base.child(file, listed=True)
         known = format_of(location)
         if known is None or (location.is_folder() and known != PICTURES):
             return
