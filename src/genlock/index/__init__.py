@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from genlock import sources
-from genlock._stored import pack, unpack
 from genlock._witness import Witness, still
 from genlock.errors import OpenError
+from genlock.index._stored import pack, unpack
 from genlock.interfaces import OpenChild, OpenOptions, Resumable, Source, Units
 from genlock.location import Location
 from genlock.stream import Stream
@@ -225,7 +225,7 @@ def cache_folder() -> Path | None:
 def code() -> str:
     """A name of the code that reads files: this package's, and the versions of its readers."""
     digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
+    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(file.read_bytes())
     for package in READERS:
         digest.update(f"{package} {metadata.version(package)}".encode())
