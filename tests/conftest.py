@@ -16,8 +16,17 @@ settings.load_profile("untimed")
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def _folder(part: str) -> Path:
+    return Path(os.environ.get("GENLOCK_SHARED", ROOT.parent / "shared")) / part
+
+
+def shared_files(part: str, *patterns: str) -> list[Path]:
+    """Files and folders of "real" or "cases" by patterns, to parametrize tests; [] without them."""
+    return [path for pattern in patterns for path in sorted(_folder(part).glob(pattern))]
+
+
 def _shared(part: str) -> Path:
-    folder = Path(os.environ.get("GENLOCK_SHARED", ROOT.parent / "shared")) / part
+    folder = _folder(part)
     if not folder.is_dir():
         if os.environ.get("CI"):
             pytest.fail(f"{folder} is missing: CI needs the shared recordings")

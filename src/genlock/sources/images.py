@@ -60,6 +60,17 @@ def open_source(location: Location, options: OpenOptions, open_child: OpenChild)
     return ImageSource(location, opened, files)
 
 
+def restore(
+    location: Location,
+    options: OpenOptions,
+    streams: Mapping[str, Stream],
+    state: Mapping[str, Any],
+) -> ImageSource:
+    """The source that had this state; the folder is not listed again."""
+    opened = {name: (stream, state[name]) for name, stream in streams.items()}
+    return ImageSource(location, opened, _Files(location))
+
+
 class _Files:
     """The files below a folder by relative name; a lone file is a folder of itself."""
 
@@ -125,6 +136,10 @@ class ImageSource:
         self.streams: Mapping[str, Stream] = {name: s for name, (s, _) in opened.items()}
         self._names = {name: names for name, (_, names) in opened.items()}
         self._files = files
+
+    def state(self) -> Mapping[str, Any]:
+        """Of each stream, the names of its files."""
+        return self._names
 
     def units(self, stream: str) -> ImageUnits:
         """The files of a stream, row by row."""
