@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -49,19 +51,22 @@ def _holds_several(location: Location, name: str | None) -> bool:
     return name == LOOSE or hasattr(sources.module(name), "episodes")
 
 
-def _below(location: Location) -> Iterator[str]:
+def _below(location: Location, above: frozenset[Path] = frozenset()) -> Iterator[str]:
+    """above: the folders that led here, as no link may lead back to one."""
     name = format_of(location)
     if name is None:
         return
     if not location.is_folder() or not _holds_several(location, name):
         yield location.uri
     elif name == LOOSE:
-        yield from _of_loose(location)
+        here = frozenset() if location.path is None else {location.path.resolve()}
+        if not here & above:
+            yield from _of_loose(location, above | here)
     else:
         yield from vars(sources.module(name))["episodes"](location)
 
 
-def _of_loose(location: Location) -> Iterator[str]:
+def _of_loose(location: Location, above: frozenset[Path]) -> Iterator[str]:
     files: list[Location] = []
     tables: list[Location] = []
     folders: list[Location] = []
@@ -80,7 +85,7 @@ def _of_loose(location: Location) -> Iterator[str]:
         yield from (file.uri for file in files)
     else:
         folders = sorted((*folders, *pictures), key=lambda folder: folder.name)
-    inner = (uri for folder in folders for uri in _below(folder))
+    inner = (uri for folder in folders for uri in _below(folder, above))
     first = next(inner, None)
     if first is not None:
         yield first
@@ -90,9 +95,9 @@ def _of_loose(location: Location) -> Iterator[str]:
 
 
 def _children(location: Location) -> Iterator[Location]:
-    """What lies in a folder, without links to folders elsewhere, which may lead back here."""
+    """What lies in a folder, without links that lead nowhere, or to folders elsewhere."""
     for name in location.names():
-        try:
-            yield location.child(name, listed=True)
-        except OpenError:
-            continue
+        with suppress(OpenError):
+            child = location.child(name, listed=True)
+            if child.exists():
+                yield child

@@ -145,9 +145,7 @@ class MediaSource:
         """Nothing is held open."""
 
 
-def _scan(
-    media: Media, options: OpenOptions
-) -> tuple[dict[str, Track], Mapping[str, ArrayTable]]:
+def _scan(media: Media, options: OpenOptions) -> tuple[dict[str, Track], Mapping[str, ArrayTable]]:
     """Read the container once, and describe its tracks and its sensors."""
     tracks = {
         f"{kind}{number or ''}": track
