@@ -166,6 +166,24 @@ def test_a_folder_depends_on_files_that_came_from_the_index(csv: Path, index: In
     assert opened(index, csv.parent).streams["imu"].timeline.ns.tolist() == [1]
 
 
+def test_a_folder_depends_on_files_that_could_not_be_opened(csv: Path, index: Index) -> None:
+    (csv.parent / "recording.toml").write_text(
+        '[recording]\nclock = "c"\n[streams.imu]\nkind = "sensor"\npath = "imu.csv"\n'
+        '[streams.gyro]\nkind = "sensor"\npath = "gyro.npy"\n'
+    )
+    gyro = csv.parent / "gyro.npy"
+    gyro.write_bytes(b"\x93NUMPY, but no more of it")
+    for path in (gyro, csv.parent / "recording.toml", csv.parent):
+        settled(path)
+    for _ in range(2):
+        assert isinstance(opened(index, csv.parent).streams["gyro"].problem, gl.OpenError)
+    assert len(entries(index)) == 2
+    np.save(gyro, np.array([(1, 2.0)], [("t_ns", "i8"), ("x", "f8")]))
+    settled(gyro, OLD_NS + 1)
+    settled(csv.parent)
+    assert opened(index, csv.parent).streams["gyro"].timeline.ns.tolist() == [1]
+
+
 def test_a_file_that_changes_between_opening_and_reading_is_refused(
     csv: Path, index: Index
 ) -> None:

@@ -82,10 +82,12 @@ class Index:
             with suppress(TypeError, LookupError, AttributeError):
                 return _restored(entry, location, options, make)
         witness = Witness()
-        source = make(location.watched(witness), options)
+        try:
+            source = make(location.watched(witness), options)
+        finally:  # a recording may list what cannot be opened, and depends on it all the same
+            location.vouch(witness)
+            witness.seal()
         _save(file, _entry(source, witness))
-        location.vouch(witness)
-        witness.seal()
         return source
 
     def _file(self, purpose: str, location: Location, options: OpenOptions) -> Path | None:
