@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pytest
 
@@ -291,6 +292,28 @@ def test_what_is_in_memory_is_not_kept(csv: Path, index: Index) -> None:
     source = index.open(Location("memory:imu.csv", csv.read_bytes()), OpenOptions())
     assert source.streams["imu"].timeline.ns.tolist() == [5, 7, 9]
     assert not entries(index)
+
+
+def test_a_url_is_kept_by_its_version(csv: Path, index: Index, made: list[str]) -> None:
+    url = f"local://{csv}"
+    for _ in range(2):
+        source = index.open(Location(url), OpenOptions())
+        assert source.streams["imu"].timeline.ns.tolist() == [5, 7, 9]
+    assert made == [url]
+    settled(csv, OLD_NS + 10**9)
+    index.open(Location(url), OpenOptions())
+    assert made == [url] * 2
+    folder = f"local://{csv.parent}"
+    assert list(index.open(Location(folder), OpenOptions()).streams) == ["imu"]
+    (csv.parent / "gyro.csv").write_text("t_ns,x\n1,1\n")
+    assert list(index.open(Location(folder), OpenOptions()).streams) == ["gyro", "imu"]
+
+
+def test_a_url_without_a_version_is_not_kept(index: Index) -> None:
+    with fsspec.open("memory://bucket/imu.csv", "wb") as file:
+        file.write(b"t_ns,x\n1,2\n")
+    index.open(Location("memory://bucket/imu.csv"), OpenOptions())
+    assert entries(index) == []
 
 
 def test_ahead(csv: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, made: list[str]) -> None:

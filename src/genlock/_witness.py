@@ -23,7 +23,10 @@ Seen = tuple[str, Aspect, str]
 YOUNG_NS = 20_000_000
 """A file that changed this recently may change again within one tick of its file system's clock,
 which is a few milliseconds long, and keep its time."""
-URL_VERSIONS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "updated")
+URL_VERSIONS = (
+    *("ETag", "etag", "md5Hash", "Content-MD5"),
+    *("mtime", "LastModified", "Last-Modified", "last_modified", "updated"),
+)
 """What the file systems of fsspec call that which changes with a file's content."""
 
 
