@@ -140,11 +140,9 @@ def test_a_listed_link_to_a_file_is_followed(tmp_path: Path) -> None:
     folder = outside(tmp_path)
     assert Location(folder).child("imu.csv", listed=True).read().decode() == CSV
     for name in ("sub", "sub/blob", "../store/blob", "/etc/passwd"):
-        if name != "sub/blob":
+        for listed in (True, False):
             with pytest.raises(gl.OpenError, match="outside"):
-                Location(folder).child(name, listed=True)
-        with pytest.raises(gl.OpenError, match="outside"):
-            Location(folder).child(name)
+                Location(folder).child(name, listed)
     (folder / "sub").unlink()
     with gl.open(folder) as recording:
         assert list(recording.streams) == ["imu"]

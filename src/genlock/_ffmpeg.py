@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, BinaryIO, cast
 
@@ -70,10 +70,11 @@ class Media:
         says the same of the track.
         """
         if known["format"] in TELL_ALL:
-            media = cls(location, probed=False)
-            if media.known(track) == known:
-                return media
-            media.close()
+            with suppress(OpenError):
+                media = cls(location, probed=False)
+                if media.known(track) == known:
+                    return media
+                media.close()
         return cls(location)
 
     def known(self, track: int) -> dict[str, Any]:

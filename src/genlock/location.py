@@ -192,10 +192,12 @@ class Location:
 
     def _leads_outside(self, base: Path, parts: Sequence[str], listed: bool) -> bool:
         """Whether a link among the parts ends where it may not."""
-        at = [f"{base}/{'/'.join(parts[:depth])}" for depth in range(1, len(parts) + 1)]
-        if not any(map(os.path.islink, at)) or (listed and Path(at[-1]).is_file()):
+        *folders, at = (f"{base}/{'/'.join(parts[:depth])}" for depth in range(1, len(parts) + 1))
+        is_link = os.path.islink  # twice as quick as Path's, and asked for each picture
+        follows = any(map(is_link, folders))
+        if not follows and (not is_link(at) or (listed and Path(at).is_file())):
             return False
-        return not Path(at[-1]).resolve().is_relative_to(self._root)
+        return not Path(at).resolve().is_relative_to(self._root)
 
     @cached_property
     def _root(self) -> Path:
