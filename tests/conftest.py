@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,30 @@ settings.load_profile("untimed")
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def _folder(part: str) -> Path:
+    return Path(os.environ.get("GENLOCK_SHARED", ROOT.parent / "shared")) / part
+
+
+def shared_files(part: str, *patterns: str) -> list[Path]:
+    """Files and folders of "real" or "cases" by patterns, to parametrize tests; [] without them."""
+    return [path for pattern in patterns for path in sorted(_folder(part).glob(pattern))]
+
+
 def _shared(part: str) -> Path:
-    folder = Path(os.environ.get("GENLOCK_SHARED", ROOT.parent / "shared")) / part
+    folder = _folder(part)
     if not folder.is_dir():
         if os.environ.get("CI"):
             pytest.fail(f"{folder} is missing: CI needs the shared recordings")
         pytest.skip(f"{folder} is not on this machine (set GENLOCK_SHARED to where it is)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An index of the run's own, so that no test meets what another run has kept."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("GENLOCK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ loader = gl.Loader(windows, {"rgb": gl.Video("camera-rgb", rate=10)}, batch_size
 """
 
 from genlock.batch import Batch, Sample
+from genlock.collection import recordings
 from genlock.errors import (
     ClockError,
     ClosedError,
@@ -65,4 +66,5 @@ __all__ = [
     "WindowError",
     "Windows",
     "open",
+    "recordings",
 ]

@@ -7,8 +7,8 @@ make it read another file (playlists, concat scripts, image patterns, network pr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, BinaryIO, cast
 
@@ -34,6 +34,9 @@ READS_OTHER_FILES = re.compile(
     "|vapoursynth|vobsub|webm_dash_manifest"
 )
 """Demuxers that open what a file names: playlists, scripts, name patterns, network streams."""
+UNPROBED = {"probesize": "32", "analyzeduration": "0"}
+TELL_ALL = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"})
+"""Containers whose headers say what a decoder needs; others are probed for it."""
 GENERATE_PTS = 0x0001
 SILENT_ABOUT_DAMAGE = frozenset({"ffv1", "hevc", "mjpeg", "png"})
 """Decoders that hide damage unless told to fail on it; others flag the frame (h264 fails on what is
@@ -45,11 +48,13 @@ class Media:
     """An open container with what lies under it. One thread at a time; close it explicitly.
 
     container: the PyAV container; its packets carry the times that the file states, none made up.
+    probed: whether FFmpeg reads and decodes until it knows each track, which takes up to 100 ms.
     Raises OpenError, naming the location, where FFmpeg finds nothing it can read.
     """
 
-    def __init__(self, location: Location) -> None:
+    def __init__(self, location: Location, probed: bool = True) -> None:
         self.location = location
+        self._options = {} if probed else UNPROBED
         self._file: BinaryIO | None = None
         try:
             self.container = self._open()
@@ -59,8 +64,29 @@ class Media:
         # PyAV asks FFmpeg to make up missing pts, which it does wrongly for B-frames
         self.container.flags &= ~GENERATE_PTS
 
+    @classmethod
+    def knowing(cls, location: Location, track: int, known: Mapping[str, Any]) -> Media:
+        """Open a container of which `known` was found out before, without probing if its header
+        says the same of the track.
+        """
+        if known["format"] in TELL_ALL:
+            with suppress(OpenError):
+                media = cls(location, probed=False)
+                if media.known(track) == known:
+                    return media
+                media.close()
+        return cls(location)
+
+    def known(self, track: int) -> dict[str, Any]:
+        """What decoding a track depends on, that probing may find out and headers may say."""
+        streams = self.container.streams
+        context: Any = streams[track].codec_context if track < len(streams) else None
+        names = ("name", "extradata", "width", "height", "reorder_depth", "sample_rate", "channels")
+        stated = {name: getattr(context, name, None) for name in names}
+        return {"format": self.container.format.name, **stated}
+
     def _open(self) -> InputContainer:
-        options = {"format_whitelist": _formats(), "protocol_whitelist": "file"}
+        options = {"format_whitelist": _formats(), "protocol_whitelist": "file", **self._options}
         if self.location.path is not None:
             # "file:" keeps a name such as -x.mp4, a:b.mp4 or 100%03d.mp4 a plain name
             return av.open(f"file:{self.location.path}", "r", container_options=options)

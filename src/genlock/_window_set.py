@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock.errors import WindowError
+from genlock.errors import GenlockError, WindowError
 from genlock.stream import Span, SpanTable
 from genlock.timeline import SECOND_NS, Seconds, to_ns
 
@@ -234,6 +234,8 @@ def as_table(spans: Spans) -> SpanTable:
         return spans
     try:
         return SpanTable(spans)
+    except GenlockError:  # of whatever gives the spans
+        raise
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise WindowError(f"spans are (uri, start_ns, end_ns), in int64 ns: {error}") from error
 

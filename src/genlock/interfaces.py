@@ -130,18 +130,34 @@ class Source(Protocol):
         """Release what the source itself holds; cursors are closed by whoever made them."""
 
 
+@runtime_checkable
+class Resumable(Protocol):
+    """A source that can be made again without its files, from its streams and what it kept.
+
+    The module in `sources/` that made it has a function `restore(location, options, streams,
+    state) -> Source` that does so.
+    """
+
+    def state(self) -> Mapping[str, Any] | None:
+        """What `restore` needs besides: numbers, texts, arrays, `UnitTable`, and mappings or
+        sequences of these. None for a source that has to be opened again after all.
+        """
+
+
 @dataclass(frozen=True)
 class OpenOptions:
     """What the caller says about a file that the file cannot say itself.
 
     unit: unit of a lone table's times. streams: by stream name, the keys of a
     `[streams.NAME]` table of recording.toml; they win over what the file says. max_pixels: the
-    largest picture that may be decoded (default GENLOCK_MAX_PIXELS, else 2**28).
+    largest picture that may be decoded (default GENLOCK_MAX_PIXELS, else 2**28). index: whether
+    what opening finds out may be taken from the index, and kept there.
     """
 
     unit: str | None = None
     streams: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     max_pixels: int | None = None
+    index: bool = True
 
 
 class Format(Protocol):

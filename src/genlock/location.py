@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import fsspec
 from fsspec.core import url_to_fs
 
+from genlock._witness import Aspect, Seen, Witness
 from genlock.errors import OpenError
 
 _FRAGMENT = re.compile(r"#(\w+)=([^/#]+)$")
@@ -24,9 +26,16 @@ class Location:
     starts with "memory:" and cannot be reopened in another process. A uri may end in a fragment
     such as "#episode=3", which names one of the recordings at a place; `fragment` is then
     ("episode", "3"), unless a local file has that name. Immutable and thread-safe.
+
+    witness: notes what is looked at here, and at places reached from here.
     """
 
-    def __init__(self, uri: str | os.PathLike[str], data: bytes | None = None) -> None:
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        data: bytes | None = None,
+        witness: Witness | None = None,
+    ) -> None:
         self.uri = os.fspath(uri)
         self.data = data
         self.fragment: tuple[str, str] | None = None
@@ -37,7 +46,8 @@ class Location:
             self._place = self.uri[: found.start()]
         is_url = "://" in self._place and not self._place.startswith("file://")
         local = None if is_url or data is not None else Path(self._place.removeprefix("file://"))
-        self.path: Path | None = local
+        self._path: Path | None = local
+        self._witness = witness
 
     @classmethod
     def of(cls, target: Any) -> Location:
@@ -86,38 +96,67 @@ class Location:
         """Suffix in lower case, with its dot; "" if there is none."""
         return Path(self.name).suffix.lower()
 
+    def watched(self, witness: Witness) -> Location:
+        """The same place, with a witness of what is looked at."""
+        return Location(self.uri, self.data, witness)
+
+    def vouch(self, seen: Iterable[Seen]) -> None:
+        """Let this location's witness know what was looked at to open what is here."""
+        if self._witness is not None:
+            self._witness.take_over(seen)
+
+    @property
+    def absolute(self) -> str:
+        """The path or URL by which any process finds the same."""
+        if self._path is None:
+            return self.uri
+        fragment = "" if self.fragment is None else "#{}={}".format(*self.fragment)
+        return os.path.abspath(self._path) + fragment  # noqa: PTH100
+
+    def _note(self, aspect: Aspect) -> None:
+        if self._witness is not None and self.data is None:
+            self._witness.note(str(self._path or self._place), self._path is not None, aspect)
+
+    @property
+    def path(self) -> Path | None:
+        """The local path, for whatever reads it by itself; None for a URL or memory."""
+        self._note("content")
+        return self._path
+
     @property
     def parent(self) -> Location:
         """The folder that this lies in. Raises OpenError in memory, where there is none."""
         if self.data is not None:
             raise OpenError(f"{self.uri} lies in no folder", recording=self.uri)
-        if self.path is not None:
-            return Location(self.path.parent)
-        return Location(self._place.rstrip("/").rpartition("/")[0])
+        above = self._path.parent if self._path else self._place.rstrip("/").rpartition("/")[0]
+        return Location(above, witness=self._witness)
 
     def is_folder(self) -> bool:
+        self._note("kind")
         if self.data is not None:
             return False
-        if self.path is not None:
-            return self.path.is_dir()
+        if self._path is not None:
+            return self._path.is_dir()
         file_system, path = url_to_fs(self._place)
         return bool(file_system.isdir(path))
 
     def exists(self) -> bool:
+        self._note("kind")
         if self.data is not None:
             return True
-        if self.path is not None:
-            return self.path.exists()
+        if self._path is not None:
+            return self._path.exists()
         file_system, path = url_to_fs(self._place)
         return bool(file_system.exists(path))
 
     def open(self) -> BinaryIO:
         """A new binary cursor at the start. Raises OpenError naming the place."""
+        self._note("content")
         if self.data is not None:
             return io.BytesIO(self.data)
         try:
-            if self.path is not None:
-                return self.path.open("rb")
+            if self._path is not None:
+                return self._path.open("rb")
             file: BinaryIO = fsspec.open(self._place, "rb").open()
             return file
         except (OSError, ValueError, ImportError) as error:
@@ -137,22 +176,46 @@ class Location:
         with self.open() as file:
             return file.read(count)
 
-    def child(self, relative: str) -> Location:
-        """A place below this folder. Raises OpenError if it would lie outside."""
+    def child(self, relative: str, listed: bool = False) -> Location:
+        """A place below this folder. Raises OpenError if it would lie outside.
+
+        relative: a name that a file states, which may not lead outside by a link either; or one
+        that the folder's listing gave (`listed`), which may be a link to any file, as whoever
+        made the folder has put it there: data sets are often folders of links to a store.
+        """
         parts = relative.replace("\\", "/").split("/")
         if ".." in parts or Path(relative).is_absolute() or "://" in relative:
             raise OpenError(f"{relative!r} lies outside of {self.uri}", recording=self.uri)
-        inside = Location(f"{self._place.rstrip('/')}/{relative}")
-        if self.path is not None and inside.path is not None:
-            root, real = self.path.resolve(), inside.path.resolve()
-            if not real.is_relative_to(root):
-                raise OpenError(f"{relative!r} leads outside of {self.uri}", recording=self.uri)
-        return inside
+        if self._path is not None and self._leads_outside(self._path, parts, listed):
+            raise OpenError(f"{relative!r} leads outside of {self.uri}", recording=self.uri)
+        return Location(f"{self._place.rstrip('/')}/{relative}", witness=self._witness)
+
+    def _leads_outside(self, base: Path, parts: Sequence[str], listed: bool) -> bool:
+        """Whether a link among the parts ends where it may not."""
+        *folders, at = (f"{base}/{'/'.join(parts[:depth])}" for depth in range(1, len(parts) + 1))
+        is_link = os.path.islink  # twice as quick as Path's, and asked for each picture
+        follows = any(map(is_link, folders))
+        if not follows and (not is_link(at) or (listed and Path(at).is_file())):
+            return False
+        return not Path(at).resolve().is_relative_to(self._root)
+
+    @cached_property
+    def _root(self) -> Path:
+        """What links in this folder may point into: the folder, or the store that it is a view of.
+
+        The cache of the Hugging Face hub keeps `snapshots/REVISION` as links into `blobs` beside.
+        """
+        root = Path(self._place.removeprefix("file://")).resolve()
+        for above in root.parents:
+            if above.name == "snapshots" and (above.parent / "blobs").is_dir():
+                return above.parent
+        return root
 
     def names(self) -> list[str]:
         """Sorted names of what lies directly in this folder; hidden ones left out."""
-        if self.path is not None:
-            found: Sequence[str] = os.listdir(self.path)
+        self._note("content")
+        if self._path is not None:
+            found: Sequence[str] = os.listdir(self._path)
         else:
             file_system, path = url_to_fs(self._place)
             listed = file_system.ls(path, detail=False)

@@ -19,9 +19,9 @@ from genlock._pool import ExclusivePool
 from genlock.decoders import make_decoder
 from genlock.errors import ClockError, StreamError, WindowError, error_context
 from genlock.fields import Field
+from genlock.index import Index
 from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions
 from genlock.location import Location
-from genlock.sources import open_source
 from genlock.stream import Span, Stream
 from genlock.timeline import ClockMap
 
@@ -45,7 +45,7 @@ class Opened:
         self.location = location
         self.options = options or OpenOptions()
         with error_context(recording=location.uri):
-            self.source = open_source(location, self.options)
+            self.source = Index.of_user().open(location, self.options)
         self.clocks = dict(clocks or {})
         maps = {**self.source.clocks, **self.clocks}
         self.streams: dict[str, Stream] = {}

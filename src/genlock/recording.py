@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
@@ -17,6 +18,7 @@ from genlock._memory import Ring
 from genlock._pool import SharedPool
 from genlock.batch import Assembly, Sample, finished
 from genlock.calibration import Calibration
+from genlock.collection import expanded
 from genlock.errors import ClosedError, GenlockError, WindowError
 from genlock.fetch import plan_window
 from genlock.fields import Fields, check_fields
@@ -127,15 +129,17 @@ def open(
     unit: str | None = None,
     streams: Mapping[str, Mapping[str, Any]] | None = None,
     max_pixels: int | None = None,
+    index: bool = True,
 ) -> Recording:
     """Open a recording: a folder, a file of any known format, a URL, bytes, or a binary file.
 
     clock: the map from a clock's name to the recording's clock, or one map for a recording with
     one clock. unit: of a lone table's times ("s", "ms", "us", "ns"). streams: by stream name, what
     a `[streams.NAME]` table of recording.toml would say. max_pixels: largest picture to decode.
+    index: whether to take what is known of the files from the index, and to keep it there.
     Raises OpenError naming what was tried, LayoutError for wrong options.
     """
-    options = OpenOptions(unit, dict(streams or {}), max_pixels)
+    options = OpenOptions(unit, dict(streams or {}), max_pixels, index)
     location = Location.of(target)
     if isinstance(clock, ClockMap):
         with closing(Opened(location, options)) as opened:
@@ -150,9 +154,10 @@ Reference = tuple[Location, OpenOptions, Mapping[str, ClockMap]]
 class Windows(pure.Windows):
     """Windows over recordings: `genlock.windows.Windows` that takes paths, URLs and recordings.
 
-    recordings: one or several. over: names of the streams whose common span is tiled (default all
-    but labels). on_error: "raise", or "skip" leaves unreadable recordings out and lists them in
-    `skipped` as (recording, error). Other arguments: see `genlock.windows.Windows`.
+    recordings: one or several; a folder of many stands for all of them (see `recordings`). over:
+    names of the streams whose common span is tiled (default all but labels). on_error: "raise", or
+    "skip" leaves unreadable recordings out and lists them in `skipped` as (recording, error).
+    Other arguments: see `genlock.windows.Windows`.
     """
 
     skipped: Sequence[tuple[str, GenlockError]] = ()
@@ -168,8 +173,7 @@ class Windows(pure.Windows):
         **options: Any,
     ) -> None:
         found = _Spans(over, on_error)
-        found.read(recordings)
-        super().__init__(found.spans, duration=duration, **options)
+        super().__init__(found.read(recordings), duration=duration, **options)
         self.skipped, self.references = found.skipped, found.references
 
     @classmethod
@@ -189,9 +193,9 @@ class Windows(pure.Windows):
         found = _Spans(over, on_error)
         clips = [(found.uri(recording), recording, *rest) for recording, *rest in table]
         whole = {uri: target for uri, target, _, duration, *_ in clips if duration is None}
-        found.read(list(whole.values()))
+        spans = list(found.read(whole.values(), expand=False))
         rows = [(uri, *rest) for uri, _, *rest in clips]
-        made = super().at(rows, spans=found.spans, **options)
+        made = super().at(rows, spans=spans, **options)
         made.skipped, made.references = found.skipped, found.references
         return made
 
@@ -227,22 +231,28 @@ class _Spans:
     def __init__(self, over: Iterable[str] | None, on_error: str) -> None:
         self.over = None if over is None else [over] if isinstance(over, str) else list(over)
         self.on_error = on_error
-        self.spans: list[Span] = []
         self.skipped: list[tuple[str, GenlockError]] = []
         self.references: dict[str, Reference] = {}
 
-    def read(self, recordings: Any) -> None:
+    def read(self, recordings: Any, expand: bool = True) -> Iterator[Span]:
+        """The spans, in order. expand: a folder of many recordings stands for all of them."""
         if isinstance(recordings, str | os.PathLike | bytes | Recording | Span):
             recordings = [recordings]
         bar = tqdm(recordings, "recordings", unit="", delay=1, disable=None, leave=False)
-        for target in bar:
+        for target in chain.from_iterable(map(self._expanded, bar)) if expand else bar:
             try:
-                self.spans.append(target if isinstance(target, Span) else self._span(target))
+                yield target if isinstance(target, Span) else self._span(target)
             except GenlockError as error:
                 if self.on_error != "skip":
                     raise
                 uri = target.uri if isinstance(target, Recording) else str(target)
                 self.skipped.append((uri, error))
+
+    def _expanded(self, target: Any) -> Iterable[Any]:
+        try:
+            return expanded(target) or (target,)
+        except GenlockError:  # it is raised, or noted, when this is opened
+            return (target,)
 
     def uri(self, target: Any) -> str:
         """The name of a recording, by which it can be opened again."""

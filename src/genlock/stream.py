@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -137,15 +138,17 @@ class SpanTable(Sequence[Span]):
     """
 
     def __init__(self, spans: Iterable[Span]) -> None:
-        paths, starts, ends = [], [], []
+        # grown in place: a list of a million texts alone would take more than all that is kept
+        self._text, offsets = bytearray(), array("q", [0])
+        starts, ends = array("q"), array("q")
         for uri, start_ns, end_ns in spans:
-            paths.append(uri.encode())
+            self._text += uri.encode()
+            offsets.append(len(self._text))
             starts.append(start_ns)
             ends.append(end_ns)
-        self._text = b"".join(paths)
-        self._offsets = np.cumsum([0, *map(len, paths)], dtype=np.int64)
-        self.start_ns = np.array(starts, np.int64)
-        self.end_ns = np.array(ends, np.int64)
+        self._offsets, self.start_ns, self.end_ns = (
+            np.frombuffer(column, np.int64) for column in (offsets, starts, ends)
+        )
 
     def uri(self, index: int) -> str:
         """Path or URL of one recording."""

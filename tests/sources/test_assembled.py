@@ -11,7 +11,7 @@ from genlock.decoders.table import TableDecoder
 from genlock.errors import ClosedError, LayoutError, OpenError, StreamError
 from genlock.interfaces import OpenOptions, Source
 from genlock.location import Location
-from genlock.sources import _open_child
+from genlock.sources import read_source
 from genlock.sources._arrays import ArraySource, array_table
 from genlock.sources._assembled import Assembly, segment, shifted, with_times
 
@@ -20,7 +20,7 @@ UNSETTLED = np.array([30, -1, 10, 20, 20], np.int64)
 
 
 def assembly(location: Location = HERE, **streams: dict[str, object]) -> Assembly:
-    return Assembly(location, "clock", OpenOptions(streams=streams), _open_child)
+    return Assembly(location, "clock", OpenOptions(streams=streams), read_source)
 
 
 def test_a_table_in_memory_is_settled():

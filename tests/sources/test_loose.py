@@ -86,7 +86,9 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     [{}, {"README.md": "x"}, {"walk1/imu.csv": "t_us,gx\n1,5\n", "walk2/imu.csv": "t_us,x"}],
 )
 def test_a_folder_without_streams_says_what_to_do(tmp_path: Path, files: dict[str, str]) -> None:
-    with pytest.raises(OpenError, match=r"holds no stream\. If it holds recordings, open each"):
+    with pytest.raises(
+        OpenError, match=r"holds no stream\. If it holds recordings, gl\.recordings lists"
+    ):
         open_source(write(tmp_path, files))
 
 

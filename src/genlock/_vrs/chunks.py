@@ -35,7 +35,7 @@ def chunk_locations(first: Location) -> tuple[Location, ...]:
 
 
 def _chunk(first: Location, number: int) -> Location:
-    return Location(f"{first.uri}_{number}")
+    return first.parent.child(f"{first.name}_{number}", listed=True)
 
 
 class Chunks:

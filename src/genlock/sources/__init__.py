@@ -16,7 +16,7 @@ from genlock._checked import meant
 from genlock._ffmpeg import Media
 from genlock.declaration import StreamDeclaration
 from genlock.errors import OpenError
-from genlock.interfaces import Format, OpenOptions, Source
+from genlock.interfaces import Format, OpenChild, OpenOptions, Source
 from genlock.location import Location
 from genlock.sources._composed import ComposedSource, place
 
@@ -53,20 +53,26 @@ MEDIA = "media"
 """The format of files that none claims: MP3, ADTS or H.264 without a name, for example."""
 
 
-def open_source(location: Location, options: OpenOptions | None = None) -> Source:
+def open_source(
+    location: Location,
+    options: OpenOptions | None = None,
+    open_child: OpenChild | None = None,
+) -> Source:
     """Open a recording or a file with the format that claims it.
 
-    options.streams: keys as in a recording.toml, for any format: those about reading go to the
-    format, those about place in time and space are applied here. Raises OpenError for what is not
-    there, cannot be read, or is in no known format; LayoutError for a wrong declaration.
+    open_child: opens the files of a recording (default `read_source`). options.streams: keys as in
+    a recording.toml, for any format: those about reading go to the format, those about place in
+    time and space are applied here. Raises OpenError for what is not there, cannot be read, or is
+    in no known format; LayoutError for a wrong declaration.
     """
     options = options or OpenOptions()
+    open_child = open_child or read_source
     name = _format_name(location, options)
     if name in ("folder", "loose"):  # their streams lie in other files: they place them as well
-        return _format(name).open_source(location, options, _open_child)
+        return module(name).open_source(location, options, open_child)
     declared = {key: StreamDeclaration.of(key, values) for key, values in options.streams.items()}
     reading = replace(options, streams={key: one.reading for key, one in declared.items()})
-    source = _format(name).open_source(location, reading, _open_child)
+    source = open_child(location, reading)
     if not declared:
         return source
     try:
@@ -81,12 +87,15 @@ def format_of(location: Location) -> str | None:
     if not location.exists():
         raise OpenError(f"{location.uri} does not exist", recording=location.uri)
     head = b"" if location.is_folder() else location.head()
-    return next((name for name in FORMATS if _format(name).claims(location, head)), None)
+    return next((name for name in FORMATS if module(name).claims(location, head)), None)
 
 
-def _open_child(location: Location, options: OpenOptions) -> Source:
+def read_source(
+    location: Location, options: OpenOptions, open_child: OpenChild | None = None
+) -> Source:
     """Open a file of a recording; its declarations say how to read it, and no more."""
-    return _format(_format_name(location, options)).open_source(location, options, _open_child)
+    open_source = module(_format_name(location, options)).open_source
+    return open_source(location, options, open_child or read_source)
 
 
 def _format_name(location: Location, options: OpenOptions) -> str:
@@ -114,7 +123,8 @@ def _plays(location: Location) -> bool:
         return bool(media.tracks("video") or media.tracks("audio"))
 
 
-def _format(name: str) -> Format:
+def module(name: str) -> Format:
+    """The module of a format."""
     return cast(Format, import_module(f"{__name__}.{name}"))
 
 

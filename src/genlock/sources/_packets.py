@@ -84,7 +84,7 @@ class PacketUnits:
 
     Units are `av.Packet`, unchanged. One thread at a time; close it explicitly. Raises OpenError
     if the file is gone, DecodeError if it no longer holds the packets that the table lists.
-    options: for the decoder, see `CodecSpec.options`.
+    options: for the decoder, see `CodecSpec.options`. known: see `Media.knowing`.
     """
 
     def __init__(
@@ -94,11 +94,13 @@ class PacketUnits:
         table: UnitTable,
         encoding: str,
         options: Mapping[str, Any],
+        known: Mapping[str, Any],
     ) -> None:
         self._location = location
         self._track = track
         self._table = table
-        self._media = Media(location)
+        self._known = known
+        self._media = Media.knowing(location, track, known)
         self._fresh = True
         self._seeker = _Seeker(table, self._media.container.format.name)
         context = self._stream.codec_context
@@ -142,7 +144,7 @@ class PacketUnits:
     def _rewind(self) -> None:
         if not self._fresh:
             self._media.close()
-            self._media = Media(self._location)
+            self._media = Media.knowing(self._location, self._track, self._known)
 
     def _packets_at(self, stamp: int) -> Iterator[Packet[Stream]]:
         try:

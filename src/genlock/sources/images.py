@@ -67,6 +67,17 @@ def open_source(location: Location, options: OpenOptions, open_child: OpenChild)
     return ImageSource(location, opened, files)
 
 
+def restore(
+    location: Location,
+    options: OpenOptions,
+    streams: Mapping[str, Stream],
+    state: Mapping[str, Any],
+) -> ImageSource:
+    """The source that had this state; the folder is not listed again."""
+    opened = {name: (stream, state[name]) for name, stream in streams.items()}
+    return ImageSource(location, opened, _Files(location))
+
+
 class _Files:
     """The files below a folder by relative name; a lone file is a folder of itself."""
 
@@ -85,7 +96,7 @@ class _Files:
         return self.location.uri.rstrip("/").split("/")[-1 if self.is_folder else -2 :]
 
     def at(self, name: str) -> Location:
-        return self.location.child(name) if self.is_folder else self.location
+        return self.location.child(name, listed=True) if self.is_folder else self.location
 
     def uri(self, name: str) -> str:
         root = self.location.uri
@@ -132,6 +143,10 @@ class ImageSource:
         self.streams: Mapping[str, Stream] = {name: s for name, (s, _) in opened.items()}
         self._names = {name: names for name, (_, names) in opened.items()}
         self._files = files
+
+    def state(self) -> Mapping[str, Any]:
+        """Of each stream, the names of its files."""
+        return self._names
 
     def units(self, stream: str) -> ImageUnits:
         """The files of a stream, row by row."""

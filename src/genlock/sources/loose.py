@@ -40,8 +40,9 @@ def open_source(location: Location, options: OpenOptions, open_child: OpenChild)
             guess.add(name)
         if not guess.parts:
             raise OpenError(
-                f"{location.uri} holds no stream. If it holds recordings, open each of them; if "
-                f"they are in a format of their own, say what is what in a {FILE_NAME}",
+                f"{location.uri} holds no stream. If it holds recordings, gl.recordings lists "
+                "them, and gl.Windows takes them all; if its files are in a format of their own, "
+                f"say what is what in a {FILE_NAME}",
                 recording=location.uri,
             )
         for name in options.streams:
@@ -68,7 +69,7 @@ class _Guess:
 
     def add(self, file: str) -> None:
         """Add the streams of one file or sub-folder, if it has any."""
-        location = self._base.child(file)
+        location = self._base.child(file, listed=True)
         known = format_of(location)
         if known is None or (location.is_folder() and known != PICTURES):
             return

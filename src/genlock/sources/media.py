@@ -14,7 +14,7 @@ from contextlib import closing
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from av.packet import Packet
@@ -24,7 +24,7 @@ from genlock._ffmpeg import Media
 from genlock.errors import DecodeError, OpenError, StreamError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
-from genlock.sources._arrays import ArraySource
+from genlock.sources._arrays import ArraySource, ArrayTable
 from genlock.sources._audio_packets import AudioPackets
 from genlock.sources._packets import PacketUnits
 from genlock.sources._telemetry import Telemetry
@@ -64,7 +64,35 @@ def claims(location: Location, head: bytes) -> bool:
 
 def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> MediaSource:
     """Open a container and list its tracks. Raises OpenError naming the location."""
-    return MediaSource(location, options)
+    try:
+        with closing(Media(location)) as media, error_context(location.uri):
+            return MediaSource(location, options, *_scan(media, options))
+    except DecodeError as error:
+        raise OpenError(f"cannot read {location.uri}: {error.message}") from error
+
+
+def restore(
+    location: Location,
+    options: OpenOptions,
+    streams: Mapping[str, Stream],
+    state: Mapping[str, Any],
+) -> MediaSource:
+    """The source that had this state; the file is not opened before its units are wanted."""
+    tracks = {name: Track(streams[name], *stored) for name, stored in state["tracks"].items()}
+    sensors = {name: ArrayTable(streams[name], held) for name, held in state["sensors"].items()}
+    return MediaSource(location, options, tracks, sensors)
+
+
+class Track(NamedTuple):
+    """One track of a container: what it is, its place among all tracks, its packets.
+
+    known: what the container says of it when it is opened with probing, see `Media`.
+    """
+
+    stream: Stream
+    number: int
+    table: UnitTable
+    known: Mapping[str, Any]
 
 
 def _is_described(track: Any) -> bool:
@@ -82,61 +110,75 @@ class MediaSource:
     clock = CLOCK
     clocks: Mapping[str, ClockMap] = MappingProxyType({})
 
-    def __init__(self, location: Location, options: OpenOptions) -> None:
+    def __init__(
+        self,
+        location: Location,
+        options: OpenOptions,
+        tracks: Mapping[str, Track],
+        sensors: Mapping[str, ArrayTable],
+    ) -> None:
         self.location = location
         self._options = options
-        self._tracks: dict[str, tuple[int, Stream, UnitTable]] = {}
-        try:
-            with closing(Media(location)) as media, error_context(location.uri):
-                self._scan(media)
-        except DecodeError as error:
-            raise OpenError(f"cannot read {location.uri}: {error.message}") from error
-        tracks = {name: stream for name, (_, stream, _) in self._tracks.items()}
-        self.streams = MappingProxyType({**tracks, **self._sensors.streams})
+        self._tracks = tracks
+        self._tables = sensors
+        self._sensors = ArraySource(location, CLOCK, sensors)
+        described = {name: track.stream for name, track in tracks.items()}
+        self.streams = MappingProxyType({**described, **self._sensors.streams})
 
-    def _scan(self, media: Media) -> None:
-        tracks = {
-            f"{kind}{number or ''}": track
-            for kind in TRACKS
-            for number, track in enumerate(media.tracks(kind))
+    def state(self) -> Mapping[str, Any]:
+        """What `restore` needs besides the streams: of tracks their packets, of sensors all."""
+        return {
+            "tracks": {name: tuple(track)[1:] for name, track in self._tracks.items()},
+            "sensors": {name: table.columns for name, table in self._tables.items()},
         }
-        if not tracks:
-            found = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
-            raise OpenError(f"{self.location.uri} holds no video or audio track (found: {found})")
-        logs = {track.index: TRACKS[track.type](track, self._options) for track in tracks.values()}
-        telemetry = Telemetry()
-        data = [stream for stream in media.container.streams if stream.type == "data"]
-        empty = True
-        for packet in media.packets([*tracks.values(), *data]):
-            if packet.stream_index in logs:
-                logs[packet.stream_index].add(packet)
-                empty = False
-            else:
-                _add_payload(telemetry, packet)
-        if empty and not any(map(_is_described, tracks.values())):
-            raise OpenError(f"nothing in {self.location.uri} plays: was it cut off?")
-        self._sensors = ArraySource(self.location, CLOCK, telemetry.tables())
-        reopen = partial(Media, self.location)
-        for name, track in tracks.items():
-            described = logs[track.index].finish(name, reopen)
-            self._tracks[name] = (track.index, *described)
 
     def units(self, stream: str) -> Units:
         if stream in self._sensors.streams:
             return self._sensors.units(stream)
         if stream not in self._tracks:
             raise StreamError(f"{self.location.uri} has no stream {stream!r}", stream=stream)
-        index, described, table = self._tracks[stream]
+        track = self._tracks[stream]
         return PacketUnits(
             self.location,
-            index,
-            table,
-            described.info.encoding,
+            track.number,
+            track.table,
+            track.stream.info.encoding,
             {"max_pixels": self._options.max_pixels},
+            track.known,
         )
 
     def close(self) -> None:
         """Nothing is held open."""
+
+
+def _scan(media: Media, options: OpenOptions) -> tuple[dict[str, Track], Mapping[str, ArrayTable]]:
+    """Read the container once, and describe its tracks and its sensors."""
+    tracks = {
+        f"{kind}{number or ''}": track
+        for kind in TRACKS
+        for number, track in enumerate(media.tracks(kind))
+    }
+    if not tracks:
+        found = ", ".join(sorted({s.type for s in media.container.streams})) or "nothing"
+        raise OpenError(f"{media.location.uri} holds no video or audio track (found: {found})")
+    known = {track.index: media.known(track.index) for track in tracks.values()}
+    logs = {track.index: TRACKS[track.type](track, options) for track in tracks.values()}
+    telemetry = Telemetry()
+    data = [stream for stream in media.container.streams if stream.type == "data"]
+    empty = True
+    for packet in media.packets([*tracks.values(), *data]):
+        if packet.stream_index in logs:
+            logs[packet.stream_index].add(packet)
+            empty = False
+        else:
+            _add_payload(telemetry, packet)
+    if empty and not any(map(_is_described, tracks.values())):
+        raise OpenError(f"nothing in {media.location.uri} plays: was it cut off?")
+    described = {}
+    for name, track in tracks.items():
+        stream, table = logs[track.index].finish(name, partial(Media, media.location))
+        described[name] = Track(stream, track.index, table, known[track.index])
+    return described, telemetry.tables()
 
 
 def _add_payload(telemetry: Telemetry, packet: Packet[Any]) -> None:
