@@ -82,9 +82,9 @@ class Engine:
             stages=(counts("plan", 1, self.planning), *pools),
             queue=self._epoch.channel.mean_occupancy if self._epoch is not None else 0.0,
             buffers=self.ring.allocated,
-            cache_hits=self.cache.hits,
-            cache_misses=self.cache.misses,
-            cached_bytes=self.cache.bytes,
+            samples_cached=self.cache.hits,
+            samples_decoded=self.cache.misses,
+            cache_bytes=self.cache.bytes,
         )
 
     def begin(self, epoch: int, first: int) -> Epoch:

@@ -93,15 +93,15 @@ class Progress:
     """What workers have done so far.
 
     queue: mean number of batches on their way that a request found. buffers: blocks of memory
-    made. cache_hits, cache_misses: samples that came from the cache, and those it did not hold.
+    made. samples_cached, samples_decoded: samples that came from the cache, and those it did not hold.
     """
 
     stages: tuple[StageCounts, ...] = ()
     queue: float = 0.0
     buffers: int = 0
-    cache_hits: int = 0
-    cache_misses: int = 0
-    cached_bytes: int = 0
+    samples_cached: int = 0
+    samples_decoded: int = 0
+    cache_bytes: int = 0
 
 
 class Batches(Protocol):

@@ -82,9 +82,9 @@ class Tally:
             queue=progress.queue,
             queue_capacity=prefetch,
             buffers=progress.buffers,
-            cache_hits=progress.cache_hits,
-            cache_misses=progress.cache_misses,
-            cached_bytes=progress.cached_bytes,
+            samples_cached=progress.samples_cached,
+            samples_decoded=progress.samples_decoded,
+            cache_bytes=progress.cache_bytes,
         )
 
 
@@ -111,8 +111,8 @@ class Stats:
     elapsed_s: from the first request of a batch to the last. waited_s: how long the training loop
     waited inside the loader. queue: mean number of finished or planned batches that a request
     found. bytes: of the batches delivered. buffers: blocks of memory that had to be made.
-    cache_hits, cache_misses: with cache="ram", samples that came from memory and samples that had
-    to be decoded; cached_bytes: what the cache holds.
+    samples_cached, samples_decoded: with cache="ram", samples that came from memory and samples that had
+    to be decoded; cache_bytes: what the cache holds.
     """
 
     stages: tuple[StageStats, ...]
@@ -125,9 +125,9 @@ class Stats:
     queue: float
     queue_capacity: int
     buffers: int
-    cache_hits: int = 0
-    cache_misses: int = 0
-    cached_bytes: int = 0
+    samples_cached: int = 0
+    samples_decoded: int = 0
+    cache_bytes: int = 0
 
     @property
     def bottleneck(self) -> str:
@@ -157,7 +157,7 @@ class Stats:
             f"{self.buffers} buffers made; {self.failures} failures"
         )
         lines = [head, *rows, tail]
-        if looked_up := self.cache_hits + self.cache_misses:
-            share = self.cache_hits / looked_up
-            lines.append(f"cache: {share:.0%} of samples from {self.cached_bytes / 1e6:.1f} MB")
+        if looked_up := self.samples_cached + self.samples_decoded:
+            share = self.samples_cached / looked_up
+            lines.append(f"cache: {share:.0%} of samples from {self.cache_bytes / 1e6:.1f} MB")
         return "\n".join([*lines, self.bottleneck])
