@@ -93,7 +93,8 @@ class Progress:
     """What workers have done so far.
 
     queue: mean number of batches on their way that a request found. buffers: blocks of memory
-    made. samples_cached, samples_decoded: samples that came from the cache, and those it did not hold.
+    made. samples_cached: that came from the cache; samples_decoded: that it did not hold;
+    cache_bytes: that it holds.
     """
 
     stages: tuple[StageCounts, ...] = ()

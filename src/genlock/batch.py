@@ -165,7 +165,7 @@ def _by_part(
     return parts
 
 
-def finished(sample: Sample, jobs: Mapping[str, Job]) -> Sample:
+def finished(sample: Sample, jobs: Mapping[str, Planned]) -> Sample:
     """A sample whose values are as a batch would have them, on the host (bfloat16: as float32)."""
     import torch
 

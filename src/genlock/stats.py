@@ -111,8 +111,8 @@ class Stats:
     elapsed_s: from the first request of a batch to the last. waited_s: how long the training loop
     waited inside the loader. queue: mean number of finished or planned batches that a request
     found. bytes: of the batches delivered. buffers: blocks of memory that had to be made.
-    samples_cached, samples_decoded: with cache="ram", samples that came from memory and samples that had
-    to be decoded; cache_bytes: what the cache holds.
+    samples_cached, samples_decoded: with cache="ram", samples that came from memory, and those
+    that had to be decoded; cache_bytes: what the cache holds.
     """
 
     stages: tuple[StageStats, ...]
