@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transforms import Failing, add_noise, cut, keep_one
 
 import genlock as gl
 from genlock import samples
+from transforms import Failing, add_noise, cut, keep_one
 
 FIELDS = {
     "imu": gl.Sensor("imu", rate=100),

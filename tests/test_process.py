@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import test_loader
 import torch
-import transforms
-from test_loader import FIELDS, as_bytes, epochs, windows
 
 import genlock as gl
+import test_loader
+import transforms
 from genlock._remote import Remote
+from test_loader import FIELDS, as_bytes, epochs, windows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process=True needs Linux")
 
@@ -203,12 +204,13 @@ def test_the_child_sees_what_its_parent_sees(
 def test_recordings_in_memory_go_along(tmp_path: Path) -> None:
     table = b"t[ns],x\n" + b"".join(b"%d,%d\n" % (i * 10**7, i) for i in range(300))
     (tmp_path / "imu.csv").write_bytes(table)
-    with gl.open(tmp_path / "imu.csv") as recording:
+    with (tmp_path / "imu.csv").open("rb") as file, gl.open(file) as recording:
+        (tmp_path / "imu.csv").unlink()
         name = next(iter(recording.streams))
         every = gl.Windows(recording, duration=1.0)
         with ChildLoader(every, {"x": gl.Sensor(name)}, batch_size=1) as loader:
             values = [batch["x"][0, :, 0].tolist() for batch in loader]
-    assert values == [list(map(float, range(k, k + 100))) for k in (0, 100)]
+    assert values == [list(map(float, range(k, k + 100))) for k in (0, 100, 200)]
 
 
 # --- memory -------------------------------------------------------------------
@@ -310,7 +312,6 @@ def test_closing_from_another_thread_wakes_the_consumer(
         f"    open({str(started)!r}, 'w').close()\n    threading.Event().wait()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    import threading
 
     import stuck  # type: ignore[import-not-found]
 

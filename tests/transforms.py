@@ -1,4 +1,4 @@
-"""Transforms for tests, in a module of their own, so that a loader's child process can import them."""
+"""Transforms for tests: a module of their own, so that a loader's process can import them."""
 
 from __future__ import annotations
 
