@@ -136,7 +136,7 @@ def main() -> NoReturn:
         server = Server(_begin(pickle.load(sys.stdin.buffer)), wire)
     except BaseException as error:
         wire.send((Parcel(ANY_EPOCH, Progress(), [], error=CarriedError.of(error)), []))
-        _leave()
+        _leave(1)
     waiting = select.poll()
     waiting.register(wire.socket, select.POLLIN)
     waiting.register(parent, select.POLLIN)
@@ -146,13 +146,13 @@ def main() -> NoReturn:
                 server.take(received[0])
     except EOFError:
         pass
-    _leave()
+    _leave(0)
 
 
-def _leave() -> NoReturn:
+def _leave(status: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(0)  # whatever the threads are in: their files and memory end with the process
+    os._exit(status)  # whatever the threads are in: their files and memory end with the process
 
 
 def _begin(start: Start) -> Work:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -31,7 +32,7 @@ class Segments:
     def __init__(self) -> None:
         self._ids: dict[int, int] = {}
         self._unsent: dict[int, int] = {}
-        self._gone: list[int] = []
+        self._gone: deque[int] = deque()
         self._numbers = count()
 
     def allocate(self, size: int) -> Block:
@@ -68,8 +69,7 @@ class Segments:
 
     def take_gone(self) -> list[int]:
         """Segments that ended since the last call."""
-        gone, self._gone = self._gone, []
-        return gone
+        return [self._gone.popleft() for _ in range(len(self._gone))]
 
 
 def map_shared(
