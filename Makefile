@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?=
+SOAK ?= 180
 
-.PHONY: demo test check format clean test-gpu bench-gpu
+.PHONY: demo test soak check format clean test-gpu bench-gpu
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +20,9 @@ demo: $(STAMP)  ## write a sample recording, train on it, print a table and a pi
 
 test: $(STAMP)  ## the whole test suite
 	$(BIN)/python -m pytest
+
+soak: $(STAMP)  ## loaders under random faults and kills, for SOAK seconds
+	$(BIN)/python -W error tests/soak.py $(SOAK)
 
 check: $(STAMP)  ## style, types, levels, exports
 	$(BIN)/ruff check .

@@ -18,6 +18,7 @@ import torch
 
 import genlock as gl
 from genlock import samples
+from transforms import Failing, add_noise, cut, keep_one
 
 FIELDS = {
     "imu": gl.Sensor("imu", rate=100),
@@ -210,12 +211,6 @@ def test_padding_keeps_the_shape_of_the_last_batch(sample: Path) -> None:
     assert sum(len(batch.windows) for batch in batches) == len(every)
 
 
-def add_noise(sample: gl.Sample, rng: np.random.Generator) -> gl.Sample:
-    sample["imu"] = sample["imu"][:25] + rng.normal(size=(25, 6)).astype(np.float32)
-    sample["drawn"] = rng.integers(1 << 30)
-    return sample
-
-
 def test_transforms_draw_from_seed_epoch_and_position(sample: Path) -> None:
     runs = []
     for threads in (1, 4):
@@ -230,9 +225,6 @@ def test_transforms_draw_from_seed_epoch_and_position(sample: Path) -> None:
 
 
 def test_a_transform_may_return_a_mapping_and_leave_fields_out(sample: Path) -> None:
-    def keep_one(sample: gl.Sample, rng: np.random.Generator) -> dict[str, Any]:
-        return {"x": sample["imu"].mean(axis=0), "name": "text"}
-
     with gl.Loader(windows(sample), FIELDS, batch_size=3, transform=keep_one) as loader:
         batch = next(iter(loader))
     assert list(batch) == ["x", "name"]
@@ -242,13 +234,7 @@ def test_a_transform_may_return_a_mapping_and_leave_fields_out(sample: Path) -> 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "mask"])
 def test_what_a_transform_raises_is_always_raised(sample: Path, on_error: Any) -> None:
     every = windows(sample)
-    chosen = every[8].index
-
-    def failing(sample: gl.Sample, rng: np.random.Generator) -> gl.Sample:
-        if sample.window.index == chosen:
-            raise ZeroDivisionError("the chosen window")
-        return sample
-
+    failing = Failing(every[8].index, ZeroDivisionError("the chosen window"))
     with gl.Loader(every, FIELDS, batch_size=6, transform=failing, on_error=on_error) as loader:
         iterator = iter(loader)
         assert len(next(iterator).windows) == 6
@@ -257,10 +243,6 @@ def test_what_a_transform_raises_is_always_raised(sample: Path, on_error: Any) -
 
 
 def test_arrays_that_do_not_stack_are_named(sample: Path) -> None:
-    def cut(sample: gl.Sample, rng: np.random.Generator) -> gl.Sample:
-        sample["imu"] = sample["imu"][: 10 + sample.window.index % 2]
-        return sample
-
     with (
         gl.Loader(windows(sample), FIELDS, batch_size=6, transform=cut) as loader,
         pytest.raises(gl.FieldError, match="'imu' of shape"),

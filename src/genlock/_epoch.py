@@ -9,64 +9,49 @@ the state of the loader, whatever was prefetched.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from genlock._memory import Ring
+from genlock._memory import Block, Ring, pageable
 from genlock._pool import SharedPool
+from genlock._sample_cache import SampleCache
 from genlock._threads import Channel, ChannelClosed, Meter, Runner, TaskPool, join
+from genlock._work import Adopt, Failure, Finished, Progress, StageCounts, Work
 from genlock.batch import Assembly, Collated, Sample
 from genlock.errors import GenlockError
-from genlock.fetch import Job, Slot, SlotSpec, plan_window
-from genlock.fields import Fields
+from genlock.fetch import Planned, Slot, SlotSpec, plan_window
+from genlock.fields import check_fields
 from genlock.opened import DecoderPool, Opened
+from genlock.recording import recording_opener
 from genlock.windows import Window
 
-Transform = Callable[[Sample, np.random.Generator], Any]
-POOLS = ("video", "image", "audio", "table", "transform")
 RECORDINGS_KEPT_OPEN = 64
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A window that could not be loaded: where, and why."""
-
-    window: Window
-    field: str | None
-    error: Exception
 
 
 class Engine:
     """What lives as long as a loader: open recordings, decoders, worker threads, memory.
 
     It never refers to the loader, so that a forgotten loader is collected and closes it.
+    allocate: where memory for batches comes from.
     """
 
-    def __init__(
-        self,
-        fields: Fields,
-        order: list[str],
-        open_recording: Callable[[str], Opened],
-        threads: Mapping[str, int],
-        prefetch: int,
-        transform: Transform | None,
-        on_error: str,
-    ) -> None:
-        self.fields = fields
-        self.order = order
-        self.transform = transform
-        self.on_error = on_error
-        self.prefetch = prefetch
-        self.recordings: SharedPool[Opened] = SharedPool(RECORDINGS_KEPT_OPEN, open_recording)
-        self.decoders = DecoderPool(capacity=4 * sum(threads.values()))
-        self.ring = Ring(prefetch + 2)
+    adopt: Adopt
+
+    def __init__(self, work: Work, allocate: Callable[[int], Block] = pageable) -> None:
+        self.work = work
+        self.order = check_fields(work.fields)
+        self.recordings: SharedPool[Opened] = SharedPool(
+            RECORDINGS_KEPT_OPEN, recording_opener(work.windows)
+        )
+        self.decoders = DecoderPool(capacity=4 * sum(work.threads.values()))
+        self.ring = Ring(work.prefetch + 2, allocate)
+        self.cache = SampleCache(work.cache_bytes)
         self.planning = Meter()
         self.templates: dict[str, SlotSpec | None] = {}
-        self._threads = threads
         self._pools: dict[str, TaskPool] = {}
         self._epoch: Epoch | None = None
         self._lock = threading.Lock()
@@ -78,28 +63,36 @@ class Engine:
             if self.closed:
                 raise ChannelClosed
             if pool not in self._pools:
-                self._pools[pool] = TaskPool(pool, self._threads[pool])
+                self._pools[pool] = TaskPool(pool, self.work.threads[pool])
         self._pools[pool].submit(task)
 
-    def count(self, job: Job, slot: Slot) -> None:
+    def count(self, job: Planned, slot: Slot) -> None:
         """Note what a job delivered in its pool's statistics."""
         nbytes = 0 if job.spec is None else slot.values.nbytes
         self._pools[job.pool].meter.count(len(slot.times), nbytes)
 
-    @property
-    def occupancy(self) -> float:
-        """Mean number of batches that a request found on their way, in the running epoch."""
-        return self._epoch.channel.mean_occupancy if self._epoch is not None else 0.0
+    def progress(self) -> Progress:
+        """What has been done so far."""
 
-    @property
-    def pools(self) -> Mapping[str, TaskPool]:
-        return dict(self._pools)
+        def counts(name: str, threads: int, meter: Meter) -> StageCounts:
+            return StageCounts(name, threads, meter.items, meter.busy_s, meter.cpu_s)
 
-    def begin(self, epoch: Epoch) -> None:
-        """Make this the running epoch; the one before it stops."""
+        pools = [counts(name, p.threads, p.meter) for name, p in dict(self._pools).items()]
+        return Progress(
+            stages=(counts("plan", 1, self.planning), *pools),
+            queue=self._epoch.channel.mean_occupancy if self._epoch is not None else 0.0,
+            buffers=self.ring.allocated,
+            samples_cached=self.cache.hits,
+            samples_decoded=self.cache.misses,
+            cache_bytes=self.cache.bytes,
+        )
+
+    def begin(self, epoch: int, first: int) -> Epoch:
+        """Start an epoch at a batch; the one before it stops."""
         if self._epoch is not None:
             join(self._epoch.stop())
-        self._epoch = epoch
+        self._epoch = Epoch(self, epoch, first)
+        return self._epoch
 
     def close(self) -> None:
         """Stop everything and wait for threads to end. Safe to call twice and from anywhere."""
@@ -110,6 +103,7 @@ class Engine:
         join([thread for threads in (*epochs, *(p.stop() for p in pools)) for thread in threads])
         self.decoders.close()
         self.recordings.close()
+        self.cache.clear()
 
 
 @dataclass
@@ -145,15 +139,16 @@ class Pending:
 
 @dataclass
 class _SampleTasks:
-    """The tasks of one sample: one per pool, then the transform."""
+    """The tasks of one sample: one per pool, then the transform. cached: nothing to decode."""
 
     epoch: Epoch
     pending: Pending
     index: int
     outstanding: int
+    cached: bool
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def fill(self, jobs: Mapping[str, Job]) -> None:
+    def fill(self, jobs: Mapping[str, Planned]) -> None:
         """Fill the fields of one pool; a field that fails is masked and noted."""
         assert self.pending.assembly is not None
         for name, job in jobs.items():
@@ -170,11 +165,21 @@ class _SampleTasks:
             self.outstanding -= 1
             last = self.outstanding == 0
         if last:
-            self.epoch.engine.recordings.release(self.pending.windows[self.index].recording)
+            if not self.cached:
+                self._decoded()
             self.filled()
 
+    def _decoded(self) -> None:
+        cache, assembly, i = self.epoch.engine.cache, self.pending.assembly, self.index
+        assert assembly is not None
+        window, jobs = self.pending.windows[i], assembly.jobs[i]
+        self.epoch.engine.recordings.release(window.recording)
+        whole = i not in self.pending.failures and not self.epoch.stopped
+        if cache.capacity and jobs and whole:
+            cache.keep(window, jobs, partial(assembly.slot, i))
+
     def _failed(self, name: str, error: Exception) -> None:
-        order = list(self.epoch.engine.fields)
+        order = list(self.epoch.engine.work.fields)
         with self.lock:
             known = self.pending.failures.get(self.index)
             if known is None or order.index(name) < order.index(known.field or name):
@@ -184,8 +189,8 @@ class _SampleTasks:
     def filled(self) -> None:
         """Go on to the transform, if there is one and the sample will be delivered."""
         engine = self.epoch.engine
-        dropped = self.index in self.pending.failures and engine.on_error != "mask"
-        if engine.transform is None or dropped or self.epoch.stopped:
+        dropped = self.index in self.pending.failures and engine.work.on_error != "mask"
+        if engine.work.transform is None or dropped or self.epoch.stopped:
             self.pending.finish()
             return
         try:
@@ -194,7 +199,7 @@ class _SampleTasks:
             self.pending.finish()
 
     def _transform(self) -> None:
-        transform, pending = self.epoch.engine.transform, self.pending
+        transform, pending = self.epoch.engine.work.transform, self.pending
         assert pending.assembly is not None and transform is not None
         try:
             sample = pending.assembly.sample(self.index)
@@ -217,40 +222,35 @@ def _as_sample(result: Any, sample: Sample) -> Sample:
 class Epoch:
     """A pass over some batches of an epoch, from the first wanted to the last.
 
-    batches: (number, positions, windows) of this rank's batches, in order; consumed on the
-    planning thread. batch_size: batches with fewer windows are padded with masked samples.
-    seeds: (seed, epoch). others: windows to learn shapes from when none of a batch can be planned.
     `next` is called by one consumer.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        batches: Iterator[tuple[int, list[int], list[Window]]],
-        seeds: tuple[int, int],
-        batch_size: int,
-        others: Callable[[], Iterator[Window]],
-    ) -> None:
+    def __init__(self, engine: Engine, epoch: int, first: int) -> None:
         self.engine = engine
         self.stopped = False
-        self._seeds = seeds
-        self._batches = batches
-        self._batch_size = batch_size
-        self._others = others
-        self.channel: Channel[Pending] = Channel(engine.prefetch)
+        self._seeds = (engine.work.windows.seed, epoch)
+        self._batches = engine.work.batches(epoch, first)
+        self.channel: Channel[Pending] = Channel(engine.work.prefetch)
         self._waiting: Pending | None = None
-        engine.begin(self)
         self._planner = Runner("plan", self._plan_all)
 
     def generator(self, position: int) -> np.random.Generator:
         """The random generator of a position: a function of (seed, epoch, position)."""
         return np.random.default_rng([*self._seeds, position])
 
-    def next(self, wait: bool = True) -> Pending | None:
+    def next(self, wait: bool = True) -> Finished | None:
         """The next batch in order, once it is done; None if it is not and `wait` is False.
 
-        Raises ChannelClosed after the last one.
+        Raises its first error in order, by the policy; ChannelClosed after the last one.
         """
+        pending = self._next(wait)
+        if pending is None:
+            return None
+        failures = [pending.failures[i] for i in sorted(pending.failures)]
+        collated = settle_failures(pending, self.engine.work.on_error)
+        return Finished(pending.number, failures, collated)
+
+    def _next(self, wait: bool) -> Pending | None:
         pending = self.channel.get() if wait else self.channel.poll(Pending.is_done)
         if pending is not None:
             self._waiting = pending
@@ -291,40 +291,40 @@ class Epoch:
             jobs = [self._plan(pending, i) for i in range(len(pending.windows))]
             if not any(jobs) and not self.engine.templates:
                 self._find_templates()
-            jobs += [None] * (self._batch_size - len(jobs))
+            jobs += [None] * (self.engine.work.batch_size - len(jobs))
             pending.assembly = Assembly(
                 pending.windows, jobs, self.engine.templates, self.engine.ring
             )
             if not self.engine.templates:
                 self._learn_templates(next((j for j in jobs if j), {}))
         for i, planned in enumerate(jobs[: len(pending.windows)]):
-            pools: dict[str, dict[str, Job]] = {}
+            pools: dict[str, dict[str, Planned]] = {}
             for name, job in (planned or {}).items():
                 pools.setdefault(job.pool, {})[name] = job
-            tasks = _SampleTasks(self, pending, i, len(pools))
+            tasks = _SampleTasks(self, pending, i, len(pools), set(pools) == {"cache"})
             for pool, share in pools.items():
                 self.engine.submit(pool, partial(tasks.fill, share))
             if not pools:
                 tasks.filled()
 
-    def _plan(self, pending: Pending, index: int) -> dict[str, Job] | None:
+    def _plan(self, pending: Pending, index: int) -> dict[str, Planned] | None:
         window = pending.windows[index]
         try:
-            return self._plan_window(window)
+            return self.engine.cache.get(window) or self._plan_window(window)
         except Exception as error:
             pending.failures[index] = Failure(window, None, error)
             return None
 
-    def _plan_window(self, window: Window) -> dict[str, Job]:
+    def _plan_window(self, window: Window) -> dict[str, Planned]:
         opened = self.engine.recordings.acquire(window.recording)
         try:
-            return plan_window(opened, self.engine.fields, self.engine.order, window)
+            return {**plan_window(opened, self.engine.work.fields, self.engine.order, window)}
         except BaseException:
             self.engine.recordings.release(window.recording)
             raise
 
     def _find_templates(self) -> None:
-        for window in self._others():
+        for window in self.engine.work.some_windows():
             try:
                 jobs = self._plan_window(window)
             except GenlockError:
@@ -333,7 +333,7 @@ class Epoch:
             self.engine.recordings.release(window.recording)
             return
 
-    def _learn_templates(self, jobs: Mapping[str, Job]) -> None:
+    def _learn_templates(self, jobs: Mapping[str, Planned]) -> None:
         self.engine.templates = {name: job.spec for name, job in jobs.items()}
 
 

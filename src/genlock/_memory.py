@@ -23,14 +23,15 @@ def pageable(size: int) -> Block:
 class Ring:
     """Lends blocks of memory; a block comes back when the last array over it is collected.
 
-    capacity: how many free blocks are kept; further ones are freed. `allocated` counts the blocks
-    that had to be made because every kept one was held or of another size. Thread-safe: lending
-    and returning use atomic operations only, since a return runs wherever the garbage collector
-    does.
+    capacity: how many free blocks are kept; further ones are freed. make: where new ones come
+    from. `allocated` counts the blocks that had to be made because every kept one was held or of
+    another size. Thread-safe: lending and returning use atomic operations only, since a return
+    runs wherever the garbage collector does.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, make: Callable[[int], Block] = pageable) -> None:
         self.capacity = capacity
+        self.make = make
         self.allocated = 0
         self._free: deque[Block] = deque()
 
@@ -49,18 +50,26 @@ class Ring:
             if size <= block.nbytes <= 2 * size + ALIGNMENT:
                 return self._lease(block, size)
         self.allocated += 1
-        return self._lease(pageable(size + ALIGNMENT), size)
+        return self._lease(self.make(size + ALIGNMENT), size)
 
     def _lease(self, block: Block, size: int) -> Block:
-        # Views of a plain array would name `block` as their base; a ctypes buffer in between
-        # makes the lease the base of every view, so its end is the end of them all.
-        buffer = (ctypes.c_ubyte * block.nbytes).from_buffer(block.data)
-        lease: Block = np.frombuffer(memoryview(buffer), np.uint8)
-        giver = weakref.finalize(lease, _give_back, self._free, block, self.capacity)
-        giver.atexit = False
-        start = -lease.ctypes.data % ALIGNMENT
-        part: Block = lease[start : start + size]
+        lent = lease(block, _give_back, self._free, block, self.capacity)
+        start = -lent.ctypes.data % ALIGNMENT
+        part: Block = lent[start : start + size]
         return part
+
+
+def lease(block: Block, ended: Callable[..., object], *args: object) -> Block:
+    """The same memory as another array; `ended(*args)` is called when no view of it is left.
+
+    That happens wherever the garbage collector runs, so `ended` must not wait for anything.
+    """
+    # Views of a plain array would name `block` as their base; a ctypes buffer in between
+    # makes the lease the base of every view, so its end is the end of them all.
+    buffer = (ctypes.c_ubyte * block.nbytes).from_buffer(block.data)
+    lent: Block = np.frombuffer(memoryview(buffer), np.uint8)
+    weakref.finalize(lent, ended, *args).atexit = False
+    return lent
 
 
 def _give_back(free: deque[Block], block: Block, capacity: int) -> None:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from genlock._memory import ArraySpec, Block, Ring, block_size, carve
 from genlock.color import Finish, finish_of, to_rgb
 from genlock.errors import FieldError
-from genlock.fetch import Job, Slot, SlotSpec
+from genlock.fetch import Planned, Slot, SlotSpec
 from genlock.windows import Window
+
+if TYPE_CHECKING:  # importing torch takes longer than all else together, and workers need none
+    import torch
 
 PARTS = ("values", "mask", "times", "source_times", "lengths")
 ARRAYS = PARTS[:4]
@@ -95,7 +97,7 @@ class Batch(Mapping[str, Any]):
     def numpy(self) -> dict[str, Any]:
         """The values as NumPy arrays; without a copy on a CPU."""
         return {
-            name: value.cpu().numpy() if isinstance(value, torch.Tensor) else value
+            name: value if isinstance(value, list) else value.cpu().numpy()
             for name, value in self.data.items()
         }
 
@@ -103,7 +105,7 @@ class Batch(Mapping[str, Any]):
         """Every tensor of the batch."""
         aligned = (self.data, self.mask, self.times, self.source_times, self.lengths)
         for part in (*aligned, self.intrinsics, self.distortion):
-            yield from (value for value in part.values() if isinstance(value, torch.Tensor))
+            yield from (value for value in part.values() if not isinstance(value, list))
 
     def __repr__(self) -> str:
         return f"Batch({len(self.windows)} windows{_shapes(self)})"
@@ -163,8 +165,10 @@ def _by_part(
     return parts
 
 
-def finished(sample: Sample, jobs: Mapping[str, Job]) -> Sample:
+def finished(sample: Sample, jobs: Mapping[str, Planned]) -> Sample:
     """A sample whose values are as a batch would have them, on the host (bfloat16: as float32)."""
+    import torch
+
     for name, job in jobs.items():
         finish = finish_of(job.field)
         if finish is not None:
@@ -187,7 +191,7 @@ class Assembly:
     def __init__(
         self,
         windows: Sequence[Window],
-        jobs: Sequence[Mapping[str, Job] | None],
+        jobs: Sequence[Mapping[str, Planned] | None],
         templates: Mapping[str, SlotSpec | None],
         ring: Ring,
     ) -> None:
@@ -217,7 +221,7 @@ class Assembly:
         for i, planned in enumerate(jobs):
             self._prepare(i, planned)
 
-    def _prepare(self, i: int, planned: Mapping[str, Job] | None) -> None:
+    def _prepare(self, i: int, planned: Mapping[str, Planned] | None) -> None:
         for part in CONSTANTS:
             for name, array in self._parts[part].items():
                 constant = planned[name].constants.get(part) if planned else None
@@ -326,16 +330,14 @@ class Assembly:
                 if spec is None:
                     kept._lists[name][new] = self._lists[name][old]
                     continue
-                source, target = self.slot(old, name), kept.slot(new, name)
-                for part in ARRAYS:
-                    getattr(target, part)[...] = getattr(source, part)
+                kept.slot(new, name).take(self.slot(old, name))
             if old in self._changed:
                 kept._changed[new] = self._changed[old]
         return kept
 
 
 def _common_specs(
-    jobs: Sequence[Mapping[str, Job] | None], templates: Mapping[str, SlotSpec | None]
+    jobs: Sequence[Mapping[str, Planned] | None], templates: Mapping[str, SlotSpec | None]
 ) -> dict[str, SlotSpec | None]:
     specs = dict(templates) if not any(jobs) else {}
     for planned in filter(None, jobs):
@@ -348,7 +350,7 @@ def _common_specs(
     return specs
 
 
-def _constants(jobs: Sequence[Mapping[str, Job] | None]) -> list[tuple[str, str, ArraySpec]]:
+def _constants(jobs: Sequence[Mapping[str, Planned] | None]) -> list[tuple[str, str, ArraySpec]]:
     """Where each field's constants go: the largest shape among the samples."""
     shapes: dict[tuple[str, str], tuple[int, ...]] = {}
     for planned in filter(None, jobs):
@@ -362,13 +364,13 @@ def _constants(jobs: Sequence[Mapping[str, Job] | None]) -> list[tuple[str, str,
     ]
 
 
-def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Job) -> None:
+def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Planned) -> None:
     if known.fixed_shape != spec.fixed_shape:
         raise FieldError(
             f"field {name!r}: values of shape {spec.values.shape} do not go into one batch with "
             f"{known.values.shape}; give the field a size, columns or channels",
-            recording=job.opened.uri,
-            stream=job.stream.name,
+            recording=job.place[0],
+            stream=job.place[1],
         )
 
 

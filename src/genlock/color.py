@@ -7,19 +7,13 @@ flips, normalises, casts and lays out, in one pass over the batch.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-import torch
+from typing import TYPE_CHECKING, Literal
 
 from genlock.errors import FieldError
 from genlock.fields import Field, Video
 
-TORCH_DTYPES = {
-    "uint8": torch.uint8,
-    "float16": torch.float16,
-    "bfloat16": torch.bfloat16,
-    "float32": torch.float32,
-}
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -91,8 +85,10 @@ def _empty(
     finish: Finish, shape: tuple[int, int, int, int], device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The result, and the same memory as [B, T, 3, H, W]."""
+    import torch  # here, since whoever only asks for `finish_of` needs none
+
     batch, steps, height, width = shape
-    dtype = TORCH_DTYPES[finish.dtype]
+    dtype = getattr(torch, finish.dtype)
     if finish.layout == "TCHW" and not finish.channels_last:
         rgb = torch.empty(batch, steps, 3, height, width, dtype=dtype, device=device)
         return rgb, rgb

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,9 @@ class Backend(Protocol):
 
     def allocate(self, size: int) -> Block:
         """Host memory for batches."""
+
+    def adopt(self, block: Block) -> Callable[[], object]:
+        """Make host memory that another process shares fit for copies; returns what undoes it."""
 
     def upload(self, collated: Collated) -> Transfer:
         """Begin to copy a batch to the device; does not wait."""
@@ -82,8 +86,15 @@ class HostBackend:
     ahead = 1
     allocate = staticmethod(pageable)
 
+    def adopt(self, block: Block) -> Callable[[], object]:
+        return _nothing
+
     def upload(self, collated: Collated) -> Transfer:
         return _Resident(collated)
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Resident:
@@ -123,6 +134,15 @@ class CudaBackend:
             return pageable(size)
         pinned: Block = torch.empty(size, dtype=torch.uint8, pin_memory=True).numpy()
         return pinned
+
+    def adopt(self, block: Block) -> Callable[[], object]:
+        if not self.pin_memory:
+            return _nothing
+        runtime: Any = torch.cuda.cudart()  # type: ignore[no-untyped-call]
+        address = block.ctypes.data
+        if int(runtime.cudaHostRegister(address, block.nbytes, 0)):
+            return _nothing  # not allowed here: copies from it are slower, and as right
+        return partial(runtime.cudaHostUnregister, address)
 
     def upload(self, collated: Collated) -> Transfer:
         return _CudaTransfer(self, collated)

@@ -63,6 +63,24 @@ class Slot:
         self.values[...] = 0
         self.mask[...] = False
 
+    @property
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
+        return self.values, self.mask, self.times, self.source_times
+
+    def take(self, other: Slot) -> None:
+        """Copy another slot of the same shapes into this one."""
+        for own, given in zip(self._arrays, other._arrays, strict=True):
+            own[...] = given
+
+    def copy(self) -> Slot:
+        """A slot of its own memory with the same content."""
+        return Slot(*(part.copy() for part in self._arrays))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays; a list of labels counts as nothing."""
+        return sum(getattr(part, "nbytes", 0) for part in self._arrays)
+
 
 @dataclass(frozen=True)
 class SlotSpec:
@@ -106,6 +124,31 @@ class Decoders(Protocol):
     def lease(self, opened: Opened, stream: str, depth: bool) -> AbstractContextManager[Any]: ...
 
 
+class Planned(Protocol):
+    """One field of one window that is ready to be filled: decoded by a `Job`, or remembered.
+
+    spec: what arrays `fill` needs; None for labels. pool: whose threads fill it. place: its
+    recording and stream. constants: what belongs to its values besides them, by kind.
+    """
+
+    @property
+    def field(self) -> Any: ...
+
+    @property
+    def constants(self) -> Mapping[str, NDArray[np.float32]]: ...
+
+    @property
+    def spec(self) -> SlotSpec | None: ...
+
+    @property
+    def pool(self) -> str: ...
+
+    @property
+    def place(self) -> tuple[str, str]: ...
+
+    def fill(self, slot: Slot, decoders: Decoders) -> None: ...
+
+
 @dataclass
 class Job:
     """One field of one window: planned, to be filled."""
@@ -121,6 +164,10 @@ class Job:
     def spec(self) -> SlotSpec | None:
         """What arrays `fill` needs; None for labels."""
         raise NotImplementedError
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.opened.uri, self.stream.name
 
     @property
     def valid_share(self) -> float:

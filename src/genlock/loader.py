@@ -7,21 +7,25 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from genlock._epoch import Engine, Epoch, Failure, Pending, Transform, settle_failures
+from genlock._epoch import Engine
+from genlock._remote import Remote
 from genlock._threads import ChannelClosed
+from genlock._work import Batches, Failure, Finished, Transform, Work, Workers
 from genlock.batch import Batch
-from genlock.device import Delivery, Device, Transfer, make_backend
 from genlock.errors import ClosedError, FieldError, GenlockError, StateError
 from genlock.fields import Fields, check_fields
-from genlock.recording import recording_opener
 from genlock.stats import Stats, Tally, thread_counts
-from genlock.windows import Window, Windows
+from genlock.windows import Windows
+
+if TYPE_CHECKING:  # see Loader.__iter__
+    from genlock.device import Delivery, Device, Transfer
 
 OnError = Literal["raise", "skip", "mask"]
 STATE_VERSION = 1
+CACHE_BYTES = 1 << 30
+"""Default of `cache_bytes`: 1 GiB."""
 
 
 class Loader:
@@ -34,8 +38,11 @@ class Loader:
     it raises is always raised here. on_error: "raise" the first failure in order; "skip" leaves
     the batch shorter; "mask" keeps shapes, values zero and mask False. max_failures: a number, or
     a fraction of an epoch's windows, after which a GenlockError is raised. threads: per pool
-    ("video", "image", "audio", "table", "transform") or one number for each. prefetch: batches
-    made ahead. tail: "drop" the last incomplete global batch or "pad" it with masked samples.
+    ("video", "image", "audio", "table", "cache", "transform") or one number for each. prefetch:
+    batches made ahead. tail: "drop" the last incomplete global batch or "pad" it with masked
+    samples. cache="ram" keeps finished samples, before the transform, in up to cache_bytes of
+    memory; what does not fit is decoded again. process: run all of this in one child process,
+    which leaves the interpreter to the training loop (Linux; the transform must be importable).
 
     A loader is used by one thread, holds worker threads until `close` (or the end of its `with`
     block, its collection or the interpreter's exit), and cannot be used in a forked child.
@@ -54,10 +61,15 @@ class Loader:
         threads: Mapping[str, int] | int | None = None,
         prefetch: int = 2,
         tail: Literal["drop", "pad"] = "drop",
+        cache: Literal["ram"] | None = None,
+        cache_bytes: int = CACHE_BYTES,
+        process: bool = False,
         pin_memory: bool | None = None,
     ) -> None:
         if batch_size < 1 or prefetch < 1:
             raise FieldError("batch_size and prefetch must be at least 1")
+        if cache not in (None, "ram") or cache_bytes < 0:
+            raise FieldError(f"cache is None or 'ram', not {cache!r}, and cache_bytes at least 0")
         if on_error not in get_args(OnError):
             raise FieldError(f"on_error {on_error!r} is not one of {get_args(OnError)}")
         if tail not in ("drop", "pad"):
@@ -75,16 +87,20 @@ class Loader:
         self._continues = True
         self._tally = Tally()
         self._process = os.getpid()
-        self._engine = Engine(
+        check_fields(self.fields)
+        self._work = Work(
+            windows,
             self.fields,
-            check_fields(self.fields),
-            recording_opener(windows),
-            thread_counts(threads),
-            prefetch,
+            batch_size,
+            len(self),
             transform,
             on_error,
+            thread_counts(threads),
+            prefetch,
+            cache_bytes if cache else 0,
         )
-        self._finalizer = weakref.finalize(self, Engine.close, self._engine)
+        self._workers: Workers = Remote(self._work) if process else Engine(self._work)
+        self._finalizer = weakref.finalize(self, self._workers.close)
 
     def __len__(self) -> int:
         """Batches in an epoch, the same on every rank."""
@@ -107,23 +123,22 @@ class Loader:
             self._position = Position(self._position.epoch + 1, 0)
         self._continues = False
         if self._delivery is None:
+            # here, since it imports torch, which `import genlock` in a child process can spare
+            from genlock.device import Delivery, make_backend
+
             self._delivery = Delivery(make_backend(self._device, self._pin_memory))
-        epoch, first = self._position
-        batches = _batches(self.windows, epoch, self.batch_size, range(first, len(self)))
-        others = partial(_spread, self.windows)
-        seeds = (self.windows.seed, epoch)
-        running = Epoch(self._engine, batches, seeds, self.batch_size, others)
-        return _Iterator(self, running, self._delivery)
+            self._workers.adopt = self._delivery.backend.adopt
+        return _Iterator(self, self._workers.begin(*self._position), self._delivery)
 
     def _check_open(self) -> None:
         if os.getpid() != self._process:
             raise ClosedError("this loader belongs to another process: make one after the fork")
-        if self._engine.closed:
+        if self._workers.closed:
             raise ClosedError("this loader is closed")
 
-    def _received(self, pending: Pending) -> None:
-        self._position = Position(self._position.epoch, pending.number + 1)
-        self.failures += [pending.failures[i] for i in sorted(pending.failures)]
+    def _received(self, finished: Finished) -> None:
+        self._position = Position(self._position.epoch, finished.number + 1)
+        self.failures += finished.failures
         limit = self.max_failures
         if isinstance(limit, float):
             limit *= self.windows.total
@@ -171,7 +186,7 @@ class Loader:
 
     def stats(self) -> Stats:
         """What each stage has done since the loader was made, and the bottleneck."""
-        return self._tally.stats(self._engine, len(self.failures))
+        return self._tally.stats(self._workers.progress(), self._work.prefetch, len(self.failures))
 
     def close(self) -> None:
         """End all threads and close all files, within 2 s; safe to call twice."""
@@ -197,33 +212,16 @@ class Position(NamedTuple):
     batch: int
 
 
-def _batches(
-    windows: Windows, epoch: int, size: int, numbers: range
-) -> Iterator[tuple[int, list[int], list[Window]]]:
-    """This rank's share of each global batch: the positions congruent to its rank."""
-    order = windows.order(epoch)
-    for number in numbers:
-        local = range(number * size, min((number + 1) * size, len(order)))
-        positions = [windows.rank + windows.world_size * i for i in local]
-        yield number, positions, [order[i] for i in local]
-
-
-def _spread(windows: Windows, count: int = 64) -> Iterator[Window]:
-    """Some windows spread over all of them."""
-    step = max(1, len(windows) // count)
-    return (windows[i] for i in range(0, len(windows), step))
-
-
 class _Iterator(Iterator[Batch]):
     """One epoch of a loader. Collected early, it stops what was prefetched."""
 
-    def __init__(self, loader: Loader, epoch: Epoch, delivery: Delivery) -> None:
+    def __init__(self, loader: Loader, batches: Batches, delivery: Delivery) -> None:
         self._loader = loader
-        self._epoch = epoch
+        self._batches = batches
         self._delivery = delivery
-        self._sent: deque[tuple[Pending, Transfer | None]] = deque()
+        self._sent: deque[tuple[Finished, Transfer | None]] = deque()
         self._ending: BaseException | None = None
-        weakref.finalize(self, epoch.stop).atexit = False
+        weakref.finalize(self, batches.stop).atexit = False
 
     def __next__(self) -> Batch:
         self._loader._check_open()
@@ -233,8 +231,8 @@ class _Iterator(Iterator[Batch]):
                 if not self._sent:
                     assert self._ending is not None
                     raise self._ending
-                pending, transfer = self._sent.popleft()
-                self._loader._received(pending)
+                finished, transfer = self._sent.popleft()
+                self._loader._received(finished)
                 if transfer is not None:
                     batch = transfer.arrived()
                     self._loader._tally.count(batch)
@@ -244,15 +242,15 @@ class _Iterator(Iterator[Batch]):
         """Start copies while there is room ahead; wait only if no batch is on its way."""
         while self._ending is None and len(self._sent) < self._delivery.backend.ahead:
             try:
-                pending = self._epoch.next(wait=not self._sent)
-                if pending is None:
+                finished = self._batches.next(wait=not self._sent)
+                if finished is None:
                     return
-                collated = settle_failures(pending, self._loader.on_error)
+                collated = finished.collated
                 transfer = None if collated is None else self._delivery.send(collated)
-                self._sent.append((pending, transfer))
+                self._sent.append((finished, transfer))
             except ChannelClosed:
-                closed = self._epoch.stopped
+                closed = self._batches.stopped
                 self._ending = ClosedError("this loader is closed") if closed else StopIteration()
             except Exception as error:
-                self._epoch.stop()
+                self._batches.stop()
                 self._ending = error

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from genlock._epoch import POOLS, Engine
-from genlock._threads import Meter
+from genlock._work import POOLS, Progress, StageCounts
 from genlock.batch import Batch
 from genlock.errors import FieldError
 
@@ -64,26 +63,28 @@ class Tally:
         self.windows += len(batch.windows)
         self.bytes += sum(tensor.nbytes for tensor in batch.tensors())
 
-    def stats(self, engine: Engine, failures: int) -> Stats:
+    def stats(self, progress: Progress, prefetch: int, failures: int) -> Stats:
         """Put the counts of both sides together."""
         elapsed = self.ended - (self.began or self.ended)
 
-        def stage(name: str, threads: int, meter: Meter) -> StageStats:
-            load = meter.busy_s / (threads * elapsed) if elapsed else 0.0
-            return StageStats(name, threads, meter.items, meter.busy_s, meter.cpu_s, load)
+        def stage(counts: StageCounts) -> StageStats:
+            load = counts.busy_s / (counts.threads * elapsed) if elapsed else 0.0
+            return StageStats(*counts, load)
 
-        pools = [stage(name, pool.threads, pool.meter) for name, pool in engine.pools.items()]
         return Stats(
-            stages=(stage("plan", 1, engine.planning), *pools),
+            stages=tuple(map(stage, progress.stages)),
             batches=self.batches,
             windows=self.windows,
             bytes=self.bytes,
             failures=failures,
             elapsed_s=elapsed,
             waited_s=self.waited_s,
-            queue=engine.occupancy,
-            queue_capacity=engine.prefetch,
-            buffers=engine.ring.allocated,
+            queue=progress.queue,
+            queue_capacity=prefetch,
+            buffers=progress.buffers,
+            samples_cached=progress.samples_cached,
+            samples_decoded=progress.samples_decoded,
+            cache_bytes=progress.cache_bytes,
         )
 
 
@@ -110,6 +111,8 @@ class Stats:
     elapsed_s: from the first request of a batch to the last. waited_s: how long the training loop
     waited inside the loader. queue: mean number of finished or planned batches that a request
     found. bytes: of the batches delivered. buffers: blocks of memory that had to be made.
+    samples_cached, samples_decoded: with cache="ram", samples that came from memory, and those
+    that had to be decoded; cache_bytes: what the cache holds.
     """
 
     stages: tuple[StageStats, ...]
@@ -122,6 +125,9 @@ class Stats:
     queue: float
     queue_capacity: int
     buffers: int
+    samples_cached: int = 0
+    samples_decoded: int = 0
+    cache_bytes: int = 0
 
     @property
     def bottleneck(self) -> str:
@@ -150,4 +156,8 @@ class Stats:
             f"{self.elapsed_s:.2f} s; queue {self.queue:.1f} of {self.queue_capacity}; "
             f"{self.buffers} buffers made; {self.failures} failures"
         )
-        return "\n".join([head, *rows, tail, self.bottleneck])
+        lines = [head, *rows, tail]
+        if looked_up := self.samples_cached + self.samples_decoded:
+            share = self.samples_cached / looked_up
+            lines.append(f"cache: {share:.0%} of samples from {self.cache_bytes / 1e6:.1f} MB")
+        return "\n".join([*lines, self.bottleneck])
