@@ -134,14 +134,17 @@ def ticks(value: int | None) -> int:
     return NO_TICKS if value is None else int(value)
 
 
-def prepare(context: VideoCodecContext, max_pixels: int) -> None:
+def prepare(context: VideoCodecContext, max_pixels: int, view: int = 0) -> None:
     """Make a decoder that is not open yet ours: one thread, no picture above the limit, and each
-    frame numbered as the packet that it was decoded from (`number`, `unit_of`).
+    frame numbered as the packet that it was decoded from (`number`, `unit_of`). view: which view
+    of a track that codes several.
     """
     context.thread_count = 1
     context.thread_type = ThreadType.NONE
     context.flags |= Flags.copy_opaque
     context.options = {"max_pixels": str(max_pixels)}
+    if view:
+        context.options["view_ids"] = str(view)
     if context.codec.canonical_name in SILENT_ABOUT_DAMAGE:
         context.options["err_detect"] = "crccheck+explode"
 

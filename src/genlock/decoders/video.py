@@ -56,7 +56,7 @@ class VideoDecoder:
                 )
             if spec.context is None:
                 context.extradata = spec.extradata
-            prepare(context, self._limit)
+            prepare(context, self._limit, spec.options.get("view", 0))
             context.open(strict=False)
         except (FFmpegError, ValueError) as error:
             raise DecodeError(f"FFmpeg has no decoder for {spec.codec!r}: {error}") from error

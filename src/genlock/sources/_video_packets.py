@@ -28,6 +28,7 @@ from genlock.sources._bitstream import inspector
 from genlock.sources._packets import Columns, PacketLog
 from genlock.sources._video_info import picture_info
 from genlock.sources._video_rows import decoded_rows, packet_rows
+from genlock.sources._views import states_views
 from genlock.stream import Stream
 
 PROBED_PACKETS = 512
@@ -61,6 +62,16 @@ class VideoPackets:
                 f" {self._max_pixels} pixels: raise max_pixels or GENLOCK_MAX_PIXELS if it is right"
             )
         prepare(context, self._max_pixels)
+
+    @property
+    def index(self) -> int:
+        """The track's place in its container."""
+        return self._track.index
+
+    @property
+    def states_views(self) -> bool:
+        """Whether the track's first picture says which of several views it is."""
+        return states_views(self._first)
 
     def add(self, packet: Packet[Any]) -> None:
         head = self._inspect(memoryview(packet))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
@@ -21,6 +22,7 @@ from av.packet import Packet
 
 from genlock._containers import is_container
 from genlock._ffmpeg import Media
+from genlock._pictures.header import pixel_limit
 from genlock.errors import DecodeError, OpenError, StreamError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
@@ -29,6 +31,7 @@ from genlock.sources._audio_packets import AudioPackets
 from genlock.sources._packets import PacketUnits
 from genlock.sources._telemetry import Telemetry
 from genlock.sources._video_packets import VideoPackets
+from genlock.sources._views import SECOND_VIEW, has_second_view
 from genlock.stream import Stream
 from genlock.timeline import SECOND_NS, ClockMap, ticks_to_ns
 
@@ -86,13 +89,15 @@ def restore(
 class Track(NamedTuple):
     """One track of a container: what it is, its place among all tracks, its packets.
 
-    known: what the container says of it when it is opened with probing, see `Media`.
+    known: what the container says of it when it is opened with probing, see `Media`. view: which
+    of the views that the track codes.
     """
 
     stream: Stream
     number: int
     table: UnitTable
     known: Mapping[str, Any]
+    view: int = 0
 
 
 def _is_described(track: Any) -> bool:
@@ -143,7 +148,7 @@ class MediaSource:
             track.number,
             track.table,
             track.stream.info.encoding,
-            {"max_pixels": self._options.max_pixels},
+            {"max_pixels": self._options.max_pixels, "view": track.view},
             track.known,
         )
 
@@ -178,7 +183,17 @@ def _scan(media: Media, options: OpenOptions) -> tuple[dict[str, Track], Mapping
     for name, track in tracks.items():
         stream, table = logs[track.index].finish(name, partial(Media, media.location))
         described[name] = Track(stream, track.index, table, known[track.index])
+        if _has_second_view(media, logs[track.index], options):
+            second = replace(stream, name=f"{name}-view{SECOND_VIEW}")
+            described[second.name] = described[name]._replace(stream=second, view=SECOND_VIEW)
     return described, telemetry.tables()
+
+
+def _has_second_view(media: Media, packets: TrackPackets, options: OpenOptions) -> bool:
+    if not isinstance(packets, VideoPackets) or not packets.states_views:
+        return False
+    with closing(Media(media.location)) as again:
+        return has_second_view(again, packets.index, pixel_limit(options.max_pixels))
 
 
 def _add_payload(telemetry: Telemetry, packet: Packet[Any]) -> None:
