@@ -55,6 +55,7 @@ class Engine:
         prefetch: int,
         transform: Transform | None,
         on_error: str,
+        decoders: DecoderPool,
     ) -> None:
         self.fields = fields
         self.order = order
@@ -62,7 +63,7 @@ class Engine:
         self.on_error = on_error
         self.prefetch = prefetch
         self.recordings: SharedPool[Opened] = SharedPool(RECORDINGS_KEPT_OPEN, open_recording)
-        self.decoders = DecoderPool(capacity=4 * sum(threads.values()))
+        self.decoders = decoders
         self.ring = Ring(prefetch + 2)
         self.planning = Meter()
         self.templates: dict[str, SlotSpec | None] = {}

@@ -11,17 +11,21 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 from genlock._epoch import Engine, Epoch, Failure, Pending, Transform, settle_failures
+from genlock._row_cache import RowCache
 from genlock._threads import ChannelClosed
 from genlock.batch import Batch
 from genlock.device import Delivery, Device, Transfer, make_backend
 from genlock.errors import ClosedError, FieldError, GenlockError, StateError
-from genlock.fields import Fields, check_fields
+from genlock.fields import Audio, Fields, PictureField, check_fields
+from genlock.opened import DecoderPool
 from genlock.recording import recording_opener
 from genlock.stats import Stats, Tally, thread_counts
 from genlock.windows import Window, Windows
 
 OnError = Literal["raise", "skip", "mask"]
 STATE_VERSION = 1
+CACHE_BYTES = 2**30
+MOST_DECODERS = 64
 
 
 class Loader:
@@ -35,7 +39,10 @@ class Loader:
     the batch shorter; "mask" keeps shapes, values zero and mask False. max_failures: a number, or
     a fraction of an epoch's windows, after which a GenlockError is raised. threads: per pool
     ("video", "image", "audio", "table", "transform") or one number for each. prefetch: batches
-    made ahead. tail: "drop" the last incomplete global batch or "pad" it with masked samples.
+    made ahead. cache_bytes: of decoded frames kept where windows overlap; 0 for none. decoders:
+    most that are kept open, each of 13 to 33 MB for video (default: one per lane and stream, at
+    least 4 per thread, at most 64). tail: "drop" the last incomplete global batch or "pad" it with
+    masked samples.
 
     A loader is used by one thread, holds worker threads until `close` (or the end of its `with`
     block, its collection or the interpreter's exit), and cannot be used in a forked child.
@@ -53,6 +60,8 @@ class Loader:
         max_failures: int | float | None = None,
         threads: Mapping[str, int] | int | None = None,
         prefetch: int = 2,
+        cache_bytes: int = CACHE_BYTES,
+        decoders: int | None = None,
         tail: Literal["drop", "pad"] = "drop",
         pin_memory: bool | None = None,
     ) -> None:
@@ -75,16 +84,30 @@ class Loader:
         self._continues = True
         self._tally = Tally()
         self._process = os.getpid()
+        counts = thread_counts(threads)
         self._engine = Engine(
             self.fields,
             check_fields(self.fields),
             recording_opener(windows),
-            thread_counts(threads),
+            counts,
             prefetch,
             transform,
             on_error,
+            self._make_decoders(counts, cache_bytes, decoders),
         )
         self._finalizer = weakref.finalize(self, Engine.close, self._engine)
+
+    def _make_decoders(
+        self, threads: Mapping[str, int], cache_bytes: int, decoders: int | None
+    ) -> DecoderPool:
+        if cache_bytes < 0 or (decoders is not None and decoders < 1):
+            raise FieldError("cache_bytes must be at least 0 and decoders at least 1")
+        lanes = (self.windows.lanes or 0) // self.windows.world_size
+        streams = {f.stream for f in self.fields.values() if isinstance(f, PictureField | Audio)}
+        busy = max(threads["video"], threads["image"], threads["audio"])
+        wanted = max(4 * busy, (lanes + busy) * len(streams))
+        rows = RowCache(cache_bytes if self.windows.overlapping else 0)
+        return DecoderPool(decoders or min(wanted, MOST_DECODERS), rows, lanes > 0)
 
     def __len__(self) -> int:
         """Batches in an epoch, the same on every rank."""

@@ -84,6 +84,10 @@ class Tally:
             queue=engine.occupancy,
             queue_capacity=engine.prefetch,
             buffers=engine.ring.allocated,
+            frames=engine.decoders.rows.needed,
+            frames_cached=engine.decoders.rows.found,
+            cache_bytes=engine.decoders.rows.nbytes,
+            packets=engine.decoders.packets,
         )
 
 
@@ -110,6 +114,9 @@ class Stats:
     elapsed_s: from the first request of a batch to the last. waited_s: how long the training loop
     waited inside the loader. queue: mean number of finished or planned batches that a request
     found. bytes: of the batches delivered. buffers: blocks of memory that had to be made.
+    frames: that windows needed; frames_cached: those of them that were decoded before; cache_bytes:
+    held now. packets: of video that were decoded, the way from key frames included, what was
+    skipped not.
     """
 
     stages: tuple[StageStats, ...]
@@ -122,6 +129,10 @@ class Stats:
     queue: float
     queue_capacity: int
     buffers: int
+    frames: int
+    frames_cached: int
+    cache_bytes: int
+    packets: int
 
     @property
     def bottleneck(self) -> str:
@@ -150,4 +161,9 @@ class Stats:
             f"{self.elapsed_s:.2f} s; queue {self.queue:.1f} of {self.queue_capacity}; "
             f"{self.buffers} buffers made; {self.failures} failures"
         )
-        return "\n".join([head, *rows, tail, self.bottleneck])
+        cached = self.frames_cached / self.frames if self.frames else 0.0
+        frames = (
+            f"{self.frames} frames needed, {cached:.0%} of them from the cache "
+            f"({self.cache_bytes / 1e6:.1f} MB); {self.packets} packets of video decoded"
+        )
+        return "\n".join([head, *rows, frames, tail, self.bottleneck])

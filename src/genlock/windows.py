@@ -232,6 +232,11 @@ class Windows(Order):
         return self._windows.stride_ns
 
     @property
+    def overlapping(self) -> bool:
+        """Whether windows share times of a recording, as listed before any selection."""
+        return self._windows.overlapping
+
+    @property
     def shuffle(self) -> Shuffle:
         return self._ordering.shuffle
 

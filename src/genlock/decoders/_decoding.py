@@ -86,6 +86,7 @@ class Decoding:
         self._ended = False
         self.trusted = began == 0 or not order.shown[began]
         self._inside: set[int] = set()
+        self._decoded = 0
         context.flush_buffers()
 
     def reaches(self, units: set[int]) -> bool:
@@ -114,6 +115,11 @@ class Decoding:
         self.ahead = {unit: f for unit, f in self.ahead.items() if rank[unit] >= first_rank}
         return {unit: f for unit, f in self.ahead.items() if unit in units}
 
+    def take_decoded(self) -> int:
+        """How many units were decoded since this was asked last."""
+        decoded, self._decoded = self._decoded, 0
+        return decoded
+
     def step(self, wanted: set[int], last_rank: int) -> list[tuple[int, VideoFrame]] | None:
         """Send one more unit; (unit, frame) of the pictures that come out, None after the last.
 
@@ -131,6 +137,7 @@ class Decoding:
         unneeded = self._order.rank[unit] < last_rank or not self._order.shown[unit]
         skip = self._skips and unneeded and unit not in wanted and self._order.disposable[unit]
         self._context.skip_frame = "NONREF" if skip else "DEFAULT"
+        self._decoded += not skip
         if self._order.shown[unit] and not skip:
             self._inside.add(unit)
         number(packet, unit)
