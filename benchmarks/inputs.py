@@ -157,7 +157,9 @@ depth = {{ scale = 0.001, invalid = 0 }}
 def _table(path: Path, seconds: float, rate: int, width: int, names: str, seed: int) -> None:
     times = np.arange(round(seconds * rate)) * (1_000_000_000 // rate)
     values = np.random.default_rng(seed).normal(size=(len(times), width)).cumsum(axis=0)
-    lines = (f"{t},{','.join(f'{v:.6f}' for v in row)}" for t, row in zip(times, values, strict=True))
+    lines = (
+        f"{t},{','.join(f'{v:.6f}' for v in row)}" for t, row in zip(times, values, strict=True)
+    )
     path.write_text("\n".join([",".join(["t", *names]), *lines]) + "\n")
 
 
@@ -165,11 +167,14 @@ def _poses(path: Path, seconds: float, seed: int) -> None:
     times = np.arange(round(seconds * 100)) * 10_000_000
     draw = np.random.default_rng(seed)
     places = draw.normal(size=(len(times), 3)).cumsum(axis=0) * 0.01
-    turns = np.concatenate([0.01 * draw.normal(size=(len(times), 3)).cumsum(axis=0),
-                            np.ones((len(times), 1))], axis=1)
+    turns = np.concatenate(
+        [0.01 * draw.normal(size=(len(times), 3)).cumsum(axis=0), np.ones((len(times), 1))], axis=1
+    )
     turns /= np.linalg.norm(turns, axis=1, keepdims=True)
-    lines = (f"{t},{','.join(f'{v:.7f}' for v in row)}"
-             for t, row in zip(times, np.concatenate([places, turns], axis=1), strict=True))
+    lines = (
+        f"{t},{','.join(f'{v:.7f}' for v in row)}"
+        for t, row in zip(times, np.concatenate([places, turns], axis=1), strict=True)
+    )
     path.write_text("\n".join(["t,tx,ty,tz,qx,qy,qz,qw", *lines]) + "\n")
 
 

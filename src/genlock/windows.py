@@ -39,8 +39,8 @@ from genlock.timeline import SECOND_NS, Seconds, exact
 
 __all__ = ["Order", "Recordings", "Window", "Windows"]
 
-LANES = 64
-BLOCK = 16
+LANES = 16
+BLOCK = 64
 
 
 class Windows(Order):

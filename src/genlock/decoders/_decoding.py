@@ -58,10 +58,10 @@ class UnitOrder:
 class Decoding:
     """A decoder that was started at a key unit. One thread at a time.
 
-    began: where. position: the next unit that goes in. ahead: pictures that came out beyond the
-    last one that was wanted, by unit. produced: whether any picture came out. trusted: the first
-    was the key picture it began with. false_key: it was not. damaged: a set that collects damaged
-    units.
+    began: where. position: the next unit that goes in. ahead: pictures that came out from the
+    last one that was wanted on, by unit. produced: whether any picture came out. trusted: the
+    first was the key picture it began with. false_key: it was not. damaged: a set that collects
+    damaged units.
     """
 
     def __init__(
@@ -123,8 +123,9 @@ class Decoding:
     def step(self, wanted: set[int], last_rank: int) -> list[tuple[int, VideoFrame]] | None:
         """Send one more unit; (unit, frame) of the pictures that come out, None after the last.
 
-        wanted: units to decode in any case. last_rank: rank of the last of them to be shown;
-        pictures beyond are kept in `ahead`, since whoever reads on will want them.
+        wanted: units to decode in any case. last_rank: rank of the last of them to be shown; it and
+        pictures beyond are kept in `ahead`, since whoever reads on will want them, and may want the
+        last one again where two windows meet.
         """
         if self._ended or self.false_key:
             return None
@@ -157,7 +158,7 @@ class Decoding:
         numbered = [(unit_of(frame), frame) for frame in frames]
         for came, frame in numbered:
             self._came_out(came, frame)
-            if self._order.rank[came] > last_rank:
+            if self._order.rank[came] >= last_rank:
                 self.ahead[came] = frame
         return [] if self.false_key else numbered
 
