@@ -77,7 +77,8 @@ def encode(
 
 def videos(count: int, size: tuple[int, int], seconds: float, **options: Any) -> list[Path]:
     """Several videos that begin at other places of the clip."""
-    name = "-".join([f"{size[1]}x{size[0]}", f"{seconds:g}s", *map(str, options.values())])
+    told = (str(v) for v in options.values() if not isinstance(v, dict))
+    name = "-".join([f"{size[1]}x{size[0]}", f"{seconds:g}s", *told])
     return [
         made(
             f"video-{name}-{number}.mp4",

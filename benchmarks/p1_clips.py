@@ -39,9 +39,9 @@ def genlock(work: list[peers.Clip], extra: dict[str, float], **options: Any) -> 
     fields = {"rgb": gl.Video("video", rate=15, size=SIZE)}
     with gl.Loader(windows, fields, batch_size=peers.BATCH, tail="pad") as loader:
         for batch in loader:
+            stats = loader.stats()
+            extra["packets/frame"] = stats.packets / stats.frames
             yield len(batch.windows), batch["rgb"]
-        stats = loader.stats()
-        extra["packets/frame"] = stats.packets / stats.frames
 
 
 CONTESTANTS = {

@@ -40,10 +40,9 @@ def genlock(work: list[str], extra: dict[str, float], stride: float = STRIDE) ->
         done = 0
         for batch in loader:
             done += len(batch.windows)
+            needed = len(work) * SECONDS * inputs.FPS * done / len(windows)
+            extra["packets decoded / needed"] = loader.stats().packets / needed
             yield len(batch.windows), None
-        stats = loader.stats()
-        needed = len(work) * SECONDS * inputs.FPS * done / len(windows)
-        extra["packets decoded / needed"] = stats.packets / needed
 
 
 def torchcodec_sampler(work: list[str], extra: dict[str, float]) -> Batches:

@@ -31,25 +31,29 @@ def genlock(work: list[str], extra: dict[str, float]) -> Batches:
     windows = gl.Windows(work, duration=1.0)
     with gl.Loader(windows, fields, batch_size=peers.BATCH, threads=1) as loader:
         for batch in loader:
+            stages = {stage.name: stage.cpu_s for stage in loader.stats().stages}
+            light = stages["plan"] + stages["table"]
+            extra["plan and table share"] = light / sum(stages.values())
             yield len(batch.windows), None
-        stages = {stage.name: stage.cpu_s for stage in loader.stats().stages}
-        extra["plan and table share"] = (stages["plan"] + stages["table"]) / sum(stages.values())
 
 
 def bare(work: list[str], extra: dict[str, float]) -> Batches:
     """The same units decoded and converted in file order, nothing aligned or kept."""
+    tables = {f: [_table(f"{f}/{name}.csv") for name in ("imu", "pose")] for f in work}
     yield peers.BATCH, None
     for folder in work:
-        yield from _bare(folder)
+        yield from _bare(folder, *tables[folder])
 
 
-def _bare(folder: str) -> Batches:
+def _table(path: str) -> Any:
+    return np.loadtxt(path, delimiter=",", skiprows=1, dtype=np.float32)
+
+
+def _bare(folder: str, imu: Any, pose: Any) -> Batches:
     import av
     import cv2
     import soundfile
 
-    imu = np.genfromtxt(f"{folder}/imu.csv", delimiter=",", skip_header=1, dtype=np.float32)
-    pose = np.genfromtxt(f"{folder}/pose.csv", delimiter=",", skip_header=1, dtype=np.float32)
     with av.open(f"{folder}/rgb.mp4") as container, soundfile.SoundFile(f"{folder}/mic.wav") as mic:
         container.streams.video[0].thread_type = "NONE"
         frames = container.decode(video=0)

@@ -71,8 +71,7 @@ def spdl(path: str) -> Any:
 def in_batches(run: Any, read: Any) -> Any:
     def batches(work: list[str], extra: dict[str, float]) -> Batches:
         peers.BATCH = BATCH
-        for count, values in run(lambda path, _: read(path), work * 3, None):
-            yield count, values
+        yield from run(lambda path, _: read(path), work * 3, None)
 
     return batches
 

@@ -36,10 +36,11 @@ def genlock(work: list[str], extra: dict[str, float]) -> Batches:
             for batch in loader:
                 peaks[-1] = max(peaks[-1], own.memory_info().rss - before)
                 nbytes = sum(tensor.nbytes for tensor in batch.tensors())
+                budget = CACHE + DECODERS * DECODER_MB * 10**6 + (PREFETCH + 2) * nbytes
+                extra["over the budget MB"] = (max(peaks) - budget) / 1e6
+                if len(peaks) == 3:
+                    extra["third epoch over second MB"] = (peaks[2] - peaks[1]) / 1e6
                 yield len(batch.windows), None
-        budget = CACHE + DECODERS * DECODER_MB * 10**6 + (PREFETCH + 2) * nbytes
-        extra["over the budget MB"] = (max(peaks) - budget) / 1e6
-        extra["third epoch over second MB"] = (peaks[2] - peaks[1]) / 1e6
 
 
 def _extra(name: str) -> object:

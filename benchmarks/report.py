@@ -36,10 +36,11 @@ def plot(name: str, run: dict[str, Any]) -> None:
 
 def rows(name: str, run: dict[str, Any]) -> list[str]:
     goal = name.split("_")[0].upper()
-    return [
-        f"| {goal} | {sentence} | {wanted:g} | {'not measured' if reached is None else f'{reached:.2f}'} |"
-        for sentence, reached, wanted in run["goals"]
-    ]
+    lines = []
+    for sentence, reached, wanted in run["goals"]:
+        said = "not measured" if reached is None else f"{reached:.2f}"
+        lines.append(f"| {goal} | {sentence} | {wanted:g} | {said} |")
+    return lines
 
 
 def main() -> None:
@@ -51,8 +52,8 @@ def main() -> None:
         plot(name, runs[name])
     machine = runs[ordered[-1]]["machine"]
     said = (
-        f"From `make bench` of {machine['when']} on {machine['cpus']} CPUs of {machine['processor']}, "
-        f"Python {machine['python']}, load {machine['load']:.1f}."
+        f"From `make bench` of {machine['when']} on {machine['cpus']} CPUs of "
+        f"{machine['processor']}, Python {machine['python']}, load {machine['load']:.1f}."
     )
     table = ["| goal | what | wanted | reached |", "|---|---|---|---|"]
     table += [row for name in ordered for row in rows(name, runs[name])]
