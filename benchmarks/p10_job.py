@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import inputs
 import numpy as np
+
+import inputs
 import peers
 from harness import Batches, faster
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import inputs
 import numpy as np
+
+import inputs
 import peers
 from harness import Batches, thriftier
 

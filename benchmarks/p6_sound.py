@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import inputs
 import numpy as np
+
+import inputs
 import peers
 from harness import Batches, faster
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import psutil
+
 import inputs
 import peers
-import psutil
 from harness import Batches
 
 TITLE = "peak memory of three epochs of the whole job, 64 MB cache, 16 decoders"

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+
 from inputs import FPS
 
 Clip = tuple[str, Sequence[int]]

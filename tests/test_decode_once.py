@@ -93,3 +93,35 @@ def test_options_are_checked(sample: Path) -> None:
     for wrong in ({"cache_bytes": -1}, {"decoders": 0}):
         with pytest.raises(gl.FieldError, match="at least"):
             gl.Loader(windows(sample), FIELDS, batch_size=2, **wrong)
+
+
+def test_snapped_windows_start_at_key_frames_and_decode_little(sample: Path) -> None:
+    only_rgb = {"rgb": gl.Video("camera-rgb", rate=10, size=(32, 32))}
+    with gl.open(sample) as recording:
+        times = recording.streams["camera-rgb"].timeline.ns
+        units = recording.opened.source.units("camera-rgb")
+        table = units.spec.table
+        units.close()
+    assert table is not None
+    keys = times[table.key[table.row_unit]]
+    assert 1 < len(keys) < len(times)
+    plain, snapped = (
+        windows(sample, duration=0.3, stride=0.37, shuffle=True, snap=snap)
+        for snap in (None, "keyframe")
+    )
+    assert len(plain) == len(snapped) and plain.fingerprint() != snapped.fingerprint()
+    with gl.Loader(snapped, only_rgb, batch_size=1) as loader:
+        for before, batch in zip(plain, loader, strict=True):
+            (window,) = batch.windows
+            assert window.index == before.index
+            earlier = keys[keys <= before.start_ns]
+            expected = earlier[-1] if len(earlier) else before.start_ns
+            assert window.start_ns == expected == batch.times["rgb"][0, 0]
+            assert len(earlier) == 0 or batch.source_times["rgb"][0, 0] == expected
+
+
+def test_snap_is_checked(sample: Path) -> None:
+    with pytest.raises(gl.WindowError, match="snap"):
+        windows(sample, snap="second")
+    with pytest.raises(gl.WindowError, match="snap"):
+        gl.Windows.mix([windows(sample), windows(sample, snap="keyframe")])

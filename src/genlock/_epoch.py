@@ -21,7 +21,7 @@ from genlock._pool import SharedPool
 from genlock._threads import Channel, ChannelClosed, Meter, Runner, TaskPool, join
 from genlock.batch import Assembly, Collated, Sample
 from genlock.errors import GenlockError
-from genlock.fetch import Job, Slot, SlotSpec, plan_window
+from genlock.fetch import Job, Slot, SlotSpec, plan_window, snap_window
 from genlock.fields import Fields
 from genlock.opened import DecoderPool, Opened
 from genlock.windows import Window
@@ -56,7 +56,9 @@ class Engine:
         transform: Transform | None,
         on_error: str,
         decoders: DecoderPool,
+        snaps: bool,
     ) -> None:
+        self.snaps = snaps
         self.fields = fields
         self.order = order
         self.transform = transform
@@ -311,15 +313,18 @@ class Epoch:
     def _plan(self, pending: Pending, index: int) -> dict[str, Job] | None:
         window = pending.windows[index]
         try:
-            return self._plan_window(window)
+            pending.windows[index], jobs = self._plan_window(window)
+            return jobs
         except Exception as error:
             pending.failures[index] = Failure(window, None, error)
             return None
 
-    def _plan_window(self, window: Window) -> dict[str, Job]:
+    def _plan_window(self, window: Window) -> tuple[Window, dict[str, Job]]:
         opened = self.engine.recordings.acquire(window.recording)
         try:
-            return plan_window(opened, self.engine.fields, self.engine.order, window)
+            if self.engine.snaps:
+                window = snap_window(opened, self.engine.fields, window)
+            return window, plan_window(opened, self.engine.fields, self.engine.order, window)
         except BaseException:
             self.engine.recordings.release(window.recording)
             raise
@@ -327,7 +332,7 @@ class Epoch:
     def _find_templates(self) -> None:
         for window in self._others():
             try:
-                jobs = self._plan_window(window)
+                _, jobs = self._plan_window(window)
             except GenlockError:
                 continue
             self._learn_templates(jobs)

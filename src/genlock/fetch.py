@@ -371,6 +371,15 @@ def field_table(opened: Opened, field: Field) -> tuple[NDArray[Any], NDArray[np.
     return opened.table(field.stream, POSE_COLUMNS, "float64")
 
 
+def snap_window(opened: Opened, fields: Fields, window: Window) -> Window:
+    """The window moved to the key frame at or before its start, of the first video field."""
+    for field in fields.values():
+        if isinstance(field, Video):
+            stream = opened.stream(field).name
+            return window._replace(start_ns=opened.key_frame_before(stream, window.start_ns))
+    return window
+
+
 def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window) -> dict[str, Job]:
     """Plan every field of one window; `order` as `check_fields` gives it.
 

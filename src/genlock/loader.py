@@ -94,6 +94,7 @@ class Loader:
             transform,
             on_error,
             self._make_decoders(counts, cache_bytes, decoders),
+            windows.snap == "keyframe",
         )
         self._finalizer = weakref.finalize(self, Engine.close, self._engine)
 

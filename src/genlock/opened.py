@@ -56,6 +56,7 @@ class Opened:
             self.streams[name] = stream.on_clock(maps.get(clock, ClockMap()))
             self.clock_of[name] = self.source.clock if clock in maps else clock
         self._tables: dict[tuple[str, tuple[str, ...] | None, str], Table] = {}
+        self._key_frames: dict[str, NDArray[np.int64]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -123,6 +124,21 @@ class Opened:
         timed = [s for s in self.streams.values() if s.info.modality != "labels"]
         several = [s.name for s in timed if len(s.timeline) > 1]
         return several or [s.name for s in timed if len(s.timeline)]
+
+    def key_frame_before(self, stream: str, time_ns: int) -> int:
+        """Time of the last key frame at or before a time; the time itself if there is none."""
+        with self._lock:
+            if stream not in self._key_frames:
+                self._key_frames[stream] = self._read_key_frames(stream)
+            times = self._key_frames[stream]
+        at = int(np.searchsorted(times, time_ns, "right"))
+        return int(times[at - 1]) if at else time_ns
+
+    def _read_key_frames(self, stream: str) -> NDArray[np.int64]:
+        with closing(self.source.units(stream)) as units:
+            table = units.spec.table
+        times = self.streams[stream].timeline.ns
+        return times if table is None else times[table.key[table.row_unit]]
 
     def table(self, stream: str, columns: tuple[str, ...] | None, dtype: str) -> Table:
         """Columns of a table stream side by side, [N, D], and which rows are whole, [N].
