@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import genlock as gl
 
 OPTIONS: dict[str, dict[str, Any]] = {
