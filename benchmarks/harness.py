@@ -9,7 +9,7 @@ A benchmark is a module `pN_*.py` that holds
     LONGER          name → seconds, for contestants whose pace settles late (default: none)
 
 Time and CPU seconds are counted from the first batch on, children included; memory is the peak of
-the process tree above what its interpreter and imports took. The first contestant's frames are
+the process tree above the bare interpreter's, libraries included. The first contestant's frames are
 what the others' must be.
 """
 

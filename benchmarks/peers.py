@@ -88,7 +88,7 @@ def spdl(clip: Clip, size: Size) -> Any:
     span = (numbers[0] / FPS - margin, numbers[-1] / FPS + margin)
     height, width = size or (None, None)
     wanted = spdl.io.get_video_filter_desc(
-        timestamp=span, scale_width=width, scale_height=height, pix_fmt="rgb24"
+        timestamp=span, scale_width=width, scale_height=height, scale_mode=None, pix_fmt="rgb24"
     )
     packets = spdl.io.demux_video(path, timestamp=span)
     frames = spdl.io.decode_packets(packets, filter_desc=wanted)
