@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DATA ?=
 SOAK ?= 180
 
-.PHONY: demo test soak check format clean test-gpu bench-gpu
+.PHONY: demo test soak check format clean bench bench-quick bench-report test-gpu bench-gpu
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,19 @@ test-gpu: $(STAMP)  ## what needs CUDA; on a machine with a GPU, PYTHON's own to
 
 bench-gpu: $(STAMP)  ## bandwidth, overlap and step time on a GPU
 	$(BIN)/python benchmarks/gpu.py
+
+$(VENV)/.bench: $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	touch $@
+
+bench: $(VENV)/.bench  ## every goal, measured side by side with the peers: a quiet machine, 20 minutes
+	$(BIN)/python benchmarks/harness.py
+
+bench-quick: $(VENV)/.bench  ## one short round of each
+	$(BIN)/python benchmarks/harness.py --quick
+
+bench-report: $(VENV)/.bench  ## a plot per goal and the table of docs/performance.md, from the last run
+	$(BIN)/python benchmarks/report.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

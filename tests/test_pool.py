@@ -138,3 +138,54 @@ def test_a_forked_child_starts_empty_even_if_a_lock_was_held() -> None:
                 os._exit(0 if thing.name == "child's" else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+class Place(Thing):
+    """A thing that stands somewhere and may move forward."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__("place")
+        self.at = at
+
+
+def test_exclusive_lends_the_nearest_and_leaves_the_others_where_they_stand() -> None:
+    pool: ExclusivePool[Place] = ExclusivePool(2)
+    made: list[Place] = []
+
+    def go(target: int) -> Place:
+        def make() -> Place:
+            made.append(Place(target))
+            return made[-1]
+
+        def distance(place: Place) -> int | None:
+            return target - place.at if 0 <= target - place.at < 10 else None
+
+        with pool.lease("k", make, distance) as place:
+            place.at = target
+        return place
+
+    first, second = go(0), go(100)  # there is room, so the first stays where it is
+    assert first is not second
+    assert go(3) is first and go(101) is second and go(5) is first
+    assert go(50) is second  # no room: the one used longest ago moves
+    assert go(6) is first
+    assert len(made) == 2
+    pool.close()
+    assert all(place.closed for place in made)
+
+
+def test_what_is_lent_or_broken_counts_for_the_room() -> None:
+    pool: ExclusivePool[Place] = ExclusivePool(2)
+
+    def never(_: Place) -> None:
+        return None
+
+    with pool.lease("k", lambda: Place(0)) as first, pool.lease("k", lambda: Place(0)) as second:
+        pass
+    with pool.lease("k", lambda: Place(0)), pool.lease("k", lambda: Place(9), never) as other:
+        assert other in (first, second)
+    with pytest.raises(ValueError), pool.lease("k", lambda: Place(0), never):
+        raise ValueError
+    with pool.lease("k", lambda: Place(7), never) as fresh:
+        assert fresh.at == 7
+    pool.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from operator import index as whole
 from typing import Any
 
@@ -72,6 +73,14 @@ class Clips(Primary):
     @property
     def spans(self) -> SpanTable:
         return self._spans
+
+    @cached_property
+    def overlapping(self) -> bool:
+        order = np.lexsort((self._starts, self._rows))
+        rows, starts, ends = self._rows[order], self._starts[order], self._starts + self._durations
+        # of clips sorted by start, two overlap exactly if two neighbours do
+        inside = starts[1:] < ends[order][:-1]
+        return bool((inside & (rows[1:] == rows[:-1])).any())
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -18,18 +18,20 @@ import numpy as np
 
 from genlock._memory import Block, Ring, pageable
 from genlock._pool import SharedPool
+from genlock._row_cache import RowCache
 from genlock._sample_cache import SampleCache
 from genlock._threads import Channel, ChannelClosed, Meter, Runner, TaskPool, join
 from genlock._work import Adopt, Failure, Finished, Progress, StageCounts, Work
 from genlock.batch import Assembly, Collated, Sample
 from genlock.errors import GenlockError
-from genlock.fetch import Planned, Slot, SlotSpec, plan_window
-from genlock.fields import check_fields
+from genlock.fetch import Planned, Slot, SlotSpec, plan_window, snap_window
+from genlock.fields import Audio, PictureField, check_fields
 from genlock.opened import DecoderPool, Opened
 from genlock.recording import recording_opener
 from genlock.windows import Window
 
 RECORDINGS_KEPT_OPEN = 64
+MOST_DECODERS = 64
 
 
 class Engine:
@@ -47,9 +49,9 @@ class Engine:
         self.recordings: SharedPool[Opened] = SharedPool(
             RECORDINGS_KEPT_OPEN, recording_opener(work.windows)
         )
-        self.decoders = DecoderPool(capacity=4 * sum(work.threads.values()))
+        self.decoders = _make_decoders(work)
         self.ring = Ring(work.prefetch + 2, allocate)
-        self.cache = SampleCache(work.cache_bytes)
+        self.cache = SampleCache(work.cache_bytes if work.keeps_samples else 0)
         self.planning = Meter()
         self.templates: dict[str, SlotSpec | None] = {}
         self._pools: dict[str, TaskPool] = {}
@@ -84,7 +86,10 @@ class Engine:
             buffers=self.ring.allocated,
             samples_cached=self.cache.hits,
             samples_decoded=self.cache.misses,
-            cache_bytes=self.cache.bytes,
+            frames=self.decoders.rows.needed,
+            frames_cached=self.decoders.rows.found,
+            cache_bytes=self.cache.bytes + self.decoders.rows.nbytes,
+            packets=self.decoders.packets,
         )
 
     def begin(self, epoch: int, first: int) -> Epoch:
@@ -104,6 +109,17 @@ class Engine:
         self.decoders.close()
         self.recordings.close()
         self.cache.clear()
+
+
+def _make_decoders(work: Work) -> DecoderPool:
+    """The pool of decoders: one for each lane and stream of this rank, unless stated."""
+    lanes = (work.windows.lanes or 0) // work.windows.world_size
+    fields = work.fields.values()
+    streams = {field.stream for field in fields if isinstance(field, PictureField | Audio)}
+    busy = max(work.threads["video"], work.threads["image"], work.threads["audio"])
+    wanted = max(4 * busy, (lanes + busy) * len(streams))
+    rows = RowCache(work.cache_bytes if work.windows.overlapping else 0)
+    return DecoderPool(work.decoders or min(wanted, MOST_DECODERS), rows, lanes > 0)
 
 
 @dataclass
@@ -177,6 +193,8 @@ class _SampleTasks:
         whole = i not in self.pending.failures and not self.epoch.stopped
         if cache.capacity and jobs and whole:
             cache.keep(window, jobs, partial(assembly.slot, i))
+            rows = self.epoch.engine.decoders.rows  # finished samples first, rows get the rest
+            rows.limit = min(rows.limit, max(0, self.epoch.engine.work.cache_bytes - cache.bytes))
 
     def _failed(self, name: str, error: Exception) -> None:
         order = list(self.epoch.engine.work.fields)
@@ -310,10 +328,16 @@ class Epoch:
     def _plan(self, pending: Pending, index: int) -> dict[str, Planned] | None:
         window = pending.windows[index]
         try:
+            if self.engine.work.windows.snap == "keyframe":
+                window = pending.windows[index] = self._snapped(window)
             return self.engine.cache.get(window) or self._plan_window(window)
         except Exception as error:
             pending.failures[index] = Failure(window, None, error)
             return None
+
+    def _snapped(self, window: Window) -> Window:
+        with self.engine.recordings.lease(window.recording) as opened:
+            return snap_window(opened, self.engine.work.fields, window)
 
     def _plan_window(self, window: Window) -> dict[str, Planned]:
         opened = self.engine.recordings.acquire(window.recording)

@@ -15,6 +15,7 @@ class Closable(Protocol):
 
 
 V = TypeVar("V", bound=Closable)
+Distance = Callable[[V], int | None]
 
 
 class ExclusivePool(Generic[V]):
@@ -33,30 +34,51 @@ class ExclusivePool(Generic[V]):
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._idle: OrderedDict[int, tuple[Hashable, V]] = OrderedDict()
+        self._lent = 0
         self._closed = False
 
     @contextmanager
-    def lease(self, key: Hashable, make: Callable[[], V]) -> Iterator[V]:
-        """Lend the thing of this key that was used last, or make one."""
+    def lease(
+        self, key: Hashable, make: Callable[[], V], distance: Distance[V] | None = None
+    ) -> Iterator[V]:
+        """Lend the thing of this key that was used last, or make one.
+
+        distance: how far a thing is from what it is wanted for, None if it may as well be another.
+        The nearest is lent; without a near one, one is made if there is room, so that the others
+        stay where they are, else the one used longest ago is lent.
+        """
         if os.getpid() != self._process:
             self._reset()
-        thing = self._take(key) or make()
+        thing = self._take(key, distance)
         try:
+            if thing is None:
+                thing = make()
             yield thing
         except BaseException:
-            thing.close()
+            with self._lock:
+                self._lent -= 1
+            if thing is not None:
+                thing.close()
             raise
         self._keep(key, thing)
 
-    def _take(self, key: Hashable) -> V | None:
+    def _take(self, key: Hashable, distance: Distance[V] | None) -> V | None:
         with self._lock:
-            for token in reversed(self._idle):
-                if self._idle[token][0] == key:
-                    return self._idle.pop(token)[1]
-        return None
+            idle = [token for token, (other, _) in self._idle.items() if other == key]
+            chosen = idle[-1:] if distance is None else self._nearest(idle, distance)
+            self._lent += 1
+            return self._idle.pop(chosen[0])[1] if chosen else None
+
+    def _nearest(self, idle: list[int], distance: Distance[V]) -> list[int]:
+        measured = ((distance(self._idle[token][1]), token) for token in idle)
+        near = [(far, token) for far, token in measured if far is not None]
+        if near:
+            return [min(near)[1]]
+        return [] if len(self._idle) + self._lent < self.capacity else idle[:1]
 
     def _keep(self, key: Hashable, thing: V) -> None:
         with self._lock:
+            self._lent -= 1
             self._idle[id(thing)] = (key, thing)
             excess = len(self._idle) - (0 if self._closed else self.capacity)
             surplus = [self._idle.popitem(last=False)[1][1] for _ in range(excess)]

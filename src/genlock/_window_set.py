@@ -70,6 +70,11 @@ class WindowSet(ABC):
         """The sets that make up this one."""
         return (self,)
 
+    @property
+    @abstractmethod
+    def overlapping(self) -> bool:
+        """Whether windows are meant to share times of a recording, so that keeping rows pays."""
+
     @abstractmethod
     def __len__(self) -> int: ...
 
@@ -130,6 +135,10 @@ class Tiling(Primary):
     def spans(self) -> SpanTable:
         return self._spans
 
+    @property
+    def overlapping(self) -> bool:
+        return self.stride_ns < self.duration_ns
+
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
 
@@ -169,6 +178,10 @@ class Picked(WindowSet):
         rows = np.unique(self._base.span_rows(self._indices))
         return SpanTable(self._base.spans[row] for row in rows.tolist())
 
+    @property
+    def overlapping(self) -> bool:
+        return self._base.overlapping
+
     def __len__(self) -> int:
         return len(self._indices)
 
@@ -202,6 +215,10 @@ class Joined(WindowSet):
     @property
     def parts(self) -> Sequence[WindowSet]:
         return self._parts
+
+    @property
+    def overlapping(self) -> bool:
+        return any(part.overlapping for part in self._parts)
 
     def __len__(self) -> int:
         return self._ends[-1]

@@ -38,7 +38,8 @@ class Work:
     """Everything that decides which batches are made, and by how many threads.
 
     steps: batches in an epoch. batch_size: batches with fewer windows are padded with masked
-    samples. cache_bytes: memory for finished samples; 0 keeps none.
+    samples. cache_bytes: memory for what was decoded before: rows that overlapping windows share
+    and, with keeps_samples, finished samples. decoders: most that are kept open, None to choose.
     """
 
     windows: Windows
@@ -50,6 +51,8 @@ class Work:
     threads: Mapping[str, int]
     prefetch: int
     cache_bytes: int = 0
+    keeps_samples: bool = False
+    decoders: int | None = None
 
     def batches(self, epoch: int, first: int) -> Iterator[tuple[int, list[int], list[Window]]]:
         """(number, positions, windows) of this rank's share of each global batch, in order.
@@ -93,8 +96,9 @@ class Progress:
     """What workers have done so far.
 
     queue: mean number of batches on their way that a request found. buffers: blocks of memory
-    made. samples_cached: that came from the cache; samples_decoded: that it did not hold;
-    cache_bytes: that it holds.
+    made. samples_cached: that came from the cache; samples_decoded: that it did not hold. frames:
+    rows of pictures that windows needed; frames_cached: those of them that were decoded before;
+    packets: of video that went into decoders. cache_bytes: that all caches hold.
     """
 
     stages: tuple[StageCounts, ...] = ()
@@ -103,6 +107,9 @@ class Progress:
     samples_cached: int = 0
     samples_decoded: int = 0
     cache_bytes: int = 0
+    frames: int = 0
+    frames_cached: int = 0
+    packets: int = 0
 
 
 class Batches(Protocol):

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from genlock._memory import ArraySpec
+from genlock._row_cache import RowCache
 from genlock._yuv import rgb_coefficients
 from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_at, plan_audio, plan_field
 from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
@@ -119,9 +120,16 @@ class SlotSpec:
 
 
 class Decoders(Protocol):
-    """Where jobs get decoders: one lease per use."""
+    """Where jobs get decoders, one lease per use, and rows that were decoded before.
 
-    def lease(self, opened: Opened, stream: str, depth: bool) -> AbstractContextManager[Any]: ...
+    lease takes the first row that is wanted, so that a decoder which stands there is lent.
+    """
+
+    rows: RowCache
+
+    def lease(
+        self, opened: Opened, stream: str, depth: bool, row: int | None = None
+    ) -> AbstractContextManager[Any]: ...
 
 
 class Planned(Protocol):
@@ -247,24 +255,31 @@ class FrameJob(Job):
         in_place = wanted[-1] - wanted[0] == len(wanted) - 1 and (np.diff(rows) >= 0).all()
         if in_place:
             out = slot.values[wanted[0] : wanted[-1] + 1]
-            valid = self._decode(rows, out, decoders)
+            valid = self._read(rows, out, decoders)
         else:
             order = np.argsort(rows, kind="stable")
             wanted, rows = wanted[order], rows[order]
             out = np.empty((len(rows), *slot.values.shape[1:]), slot.values.dtype)
-            valid = self._decode(rows, out, decoders)
+            valid = self._read(rows, out, decoders)
             slot.values[wanted] = out
         damaged = wanted[~valid]
         slot.mask[damaged] = False
         slot.source_times[damaged] = slot.times[damaged]
         slot.values[damaged] = 0
 
-    def _decode(
+    def _read(
         self, rows: NDArray[np.int64], out: NDArray[Any], decoders: Decoders
+    ) -> NDArray[np.bool_]:
+        """Rows from the cache, else from a decoder."""
+        series = (self.opened.uri, self.stream.name, type(self.field), self.field.format)
+        return decoders.rows.read(series, rows, out, partial(self._decode, decoders))
+
+    def _decode(
+        self, decoders: Decoders, rows: NDArray[np.int64], out: NDArray[Any]
     ) -> NDArray[np.bool_]:
         depth = isinstance(self.field, Depth)
         coded_depth = depth and self.stream.info.encoding == "packets"
-        with decoders.lease(self.opened, self.stream.name, depth) as decoder:
+        with decoders.lease(self.opened, self.stream.name, depth, int(rows[0])) as decoder:
             if not coded_depth:
                 valid: NDArray[np.bool_] = decoder.read(rows, self.field.format, out)
                 return valid
@@ -401,6 +416,15 @@ def field_table(opened: Opened, field: Field) -> tuple[NDArray[Any], NDArray[np.
         blended = field.method == "linear"
         return opened.table(field.stream, columns, "float64" if blended else field.dtype)
     return opened.table(field.stream, POSE_COLUMNS, "float64")
+
+
+def snap_window(opened: Opened, fields: Fields, window: Window) -> Window:
+    """The window moved to the key frame at or before its start, of the first video field."""
+    for field in fields.values():
+        if isinstance(field, Video):
+            stream = opened.stream(field).name
+            return window._replace(start_ns=opened.key_frame_before(stream, window.start_ns))
+    return window
 
 
 def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window) -> dict[str, Job]:

@@ -228,6 +228,18 @@ class FrameDecoder(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Walker(Protocol):
+    """A decoder that stands in its stream, from where going on may cost less than seeking."""
+
+    @property
+    def units_decoded(self) -> int:
+        """How many units were decoded so far, without those that were skipped."""
+
+    def distance(self, row: int) -> int | None:
+        """How many units lie before a row on the way from here; None if it has to seek."""
+
+
 class SampleDecoder(Protocol):
     """Turns units into audio. One thread at a time."""
 

@@ -40,9 +40,12 @@ class Loader:
     a fraction of an epoch's windows, after which a GenlockError is raised. threads: per pool
     ("video", "image", "audio", "table", "cache", "transform") or one number for each. prefetch:
     batches made ahead. tail: "drop" the last incomplete global batch or "pad" it with masked
-    samples. cache="ram" keeps finished samples, before the transform, in up to cache_bytes of
-    memory; what does not fit is decoded again. process: run all of this in one child process,
-    which leaves the interpreter to the training loop (Linux; the transform must be importable).
+    samples. cache_bytes: memory for decoded frames that overlapping windows share; 0 for none.
+    cache="ram" keeps finished samples as well, before the transform: they come first in
+    cache_bytes, and what does not fit is decoded again. decoders: most that are kept open, each of
+    13 to 33 MB for video (default: one per lane and stream, at least 4 per thread, at most 64).
+    process: run all of this in one child process, which leaves the interpreter to the training
+    loop (Linux; the transform must be importable).
 
     A loader is used by one thread, holds worker threads until `close` (or the end of its `with`
     block, its collection or the interpreter's exit), and cannot be used in a forked child.
@@ -60,9 +63,10 @@ class Loader:
         max_failures: int | float | None = None,
         threads: Mapping[str, int] | int | None = None,
         prefetch: int = 2,
+        cache_bytes: int = CACHE_BYTES,
+        decoders: int | None = None,
         tail: Literal["drop", "pad"] = "drop",
         cache: Literal["ram"] | None = None,
-        cache_bytes: int = CACHE_BYTES,
         process: bool = False,
         pin_memory: bool | None = None,
     ) -> None:
@@ -88,6 +92,8 @@ class Loader:
         self._tally = Tally()
         self._process = os.getpid()
         check_fields(self.fields)
+        if cache_bytes < 0 or (decoders is not None and decoders < 1):
+            raise FieldError("cache_bytes must be at least 0 and decoders at least 1")
         self._work = Work(
             windows,
             self.fields,
@@ -97,7 +103,9 @@ class Loader:
             on_error,
             thread_counts(threads),
             prefetch,
-            cache_bytes if cache else 0,
+            cache_bytes,
+            cache is not None,
+            decoders,
         )
         self._workers: Workers = Remote(self._work) if process else Engine(self._work)
         self._finalizer = weakref.finalize(self, self._workers.close)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager, closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._pool import ExclusivePool
+from genlock._row_cache import RowCache
 from genlock.decoders import make_decoder
 from genlock.errors import ClockError, StreamError, WindowError, error_context
 from genlock.fields import Field
 from genlock.index import Index
-from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions
+from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions, Walker
 from genlock.location import Location
 from genlock.stream import Span, Stream
 from genlock.timeline import ClockMap
@@ -55,6 +56,7 @@ class Opened:
             self.streams[name] = stream.on_clock(maps.get(clock, ClockMap()))
             self.clock_of[name] = self.source.clock if clock in maps else clock
         self._tables: dict[tuple[str, tuple[str, ...] | None, str], Table] = {}
+        self._key_frames: dict[str, NDArray[np.int64]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -123,6 +125,21 @@ class Opened:
         several = [s.name for s in timed if len(s.timeline) > 1]
         return several or [s.name for s in timed if len(s.timeline)]
 
+    def key_frame_before(self, stream: str, time_ns: int) -> int:
+        """Time of the last key frame at or before a time; the time itself if there is none."""
+        with self._lock:
+            if stream not in self._key_frames:
+                self._key_frames[stream] = self._read_key_frames(stream)
+            times = self._key_frames[stream]
+        at = int(np.searchsorted(times, time_ns, "right"))
+        return int(times[at - 1]) if at else time_ns
+
+    def _read_key_frames(self, stream: str) -> NDArray[np.int64]:
+        with closing(self.source.units(stream)) as units:
+            table = units.spec.table
+        times = self.streams[stream].timeline.ns
+        return times if table is None else times[table.key[table.row_unit]]
+
     def table(self, stream: str, columns: tuple[str, ...] | None, dtype: str) -> Table:
         """Columns of a table stream side by side, [N, D], and which rows are whole, [N].
 
@@ -182,15 +199,43 @@ class Opened:
 
 
 class DecoderPool:
-    """Keeps decoders of recordings open for the next window; each serves one thread at a time."""
+    """Keeps decoders of recordings open for the next window; each serves one thread at a time.
 
-    def __init__(self, capacity: int) -> None:
+    capacity: how many. rows: what was decoded before. lanes: whether windows come in lanes, each
+    of which goes on where its last window ended, so that decoders are left standing there.
+    packets: how many have gone into decoders.
+    """
+
+    def __init__(self, capacity: int, rows: RowCache | None = None, lanes: bool = False) -> None:
+        self.rows = rows or RowCache(0)
+        self.packets = 0
+        self._lanes = lanes
         self._pool: ExclusivePool[Decoder] = ExclusivePool(capacity)
+        self._lock = threading.Lock()
 
-    def lease(self, opened: Opened, stream: str, depth: bool) -> AbstractContextManager[Decoder]:
-        """Borrow a decoder of a stream; an error inside closes it instead of keeping it."""
+    @contextmanager
+    def lease(
+        self, opened: Opened, stream: str, depth: bool, row: int | None = None
+    ) -> Iterator[Decoder]:
+        """Borrow a decoder of a stream; an error inside closes it instead of keeping it.
+
+        row: the first one wanted; the decoder that stands closest before it is lent.
+        """
         key = (opened.uri, stream, depth)
-        return self._pool.lease(key, partial(opened.decoder, stream, depth))
+        distance = None if row is None or not self._lanes else partial(_distance, row)
+        with self._pool.lease(key, partial(opened.decoder, stream, depth), distance) as decoder:
+            if not isinstance(decoder, Walker):
+                yield decoder
+                return
+            before = decoder.units_decoded
+            yield decoder
+            with self._lock:
+                self.packets += decoder.units_decoded - before
 
     def close(self) -> None:
         self._pool.close()
+        self.rows.clear()
+
+
+def _distance(row: int, decoder: Decoder) -> int | None:
+    return decoder.distance(row) if isinstance(decoder, Walker) else 0

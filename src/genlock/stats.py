@@ -85,6 +85,9 @@ class Tally:
             samples_cached=progress.samples_cached,
             samples_decoded=progress.samples_decoded,
             cache_bytes=progress.cache_bytes,
+            frames=progress.frames,
+            frames_cached=progress.frames_cached,
+            packets=progress.packets,
         )
 
 
@@ -112,7 +115,9 @@ class Stats:
     waited inside the loader. queue: mean number of finished or planned batches that a request
     found. bytes: of the batches delivered. buffers: blocks of memory that had to be made.
     samples_cached, samples_decoded: with cache="ram", samples that came from memory, and those
-    that had to be decoded; cache_bytes: what the cache holds.
+    that had to be decoded. frames: that windows needed; frames_cached: those of them that were
+    decoded before. packets: of video that were decoded, the way from key frames included, what was
+    skipped not. cache_bytes: what the caches hold.
     """
 
     stages: tuple[StageStats, ...]
@@ -128,6 +133,9 @@ class Stats:
     samples_cached: int = 0
     samples_decoded: int = 0
     cache_bytes: int = 0
+    frames: int = 0
+    frames_cached: int = 0
+    packets: int = 0
 
     @property
     def bottleneck(self) -> str:
@@ -156,8 +164,14 @@ class Stats:
             f"{self.elapsed_s:.2f} s; queue {self.queue:.1f} of {self.queue_capacity}; "
             f"{self.buffers} buffers made; {self.failures} failures"
         )
-        lines = [head, *rows, tail]
+        lines = [head, *rows]
+        if self.frames:
+            share = self.frames_cached / self.frames
+            lines.append(
+                f"{self.frames} frames needed, {share:.0%} of them decoded before; "
+                f"{self.packets} packets of video decoded"
+            )
         if looked_up := self.samples_cached + self.samples_decoded:
-            share = self.samples_cached / looked_up
-            lines.append(f"cache: {share:.0%} of samples from {self.cache_bytes / 1e6:.1f} MB")
-        return "\n".join([*lines, self.bottleneck])
+            lines.append(f"{self.samples_cached / looked_up:.0%} of samples from the cache")
+        lines += [f"caches hold {self.cache_bytes / 1e6:.1f} MB", tail, self.bottleneck]
+        return "\n".join(lines)

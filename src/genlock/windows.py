@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Any, Self, overload
+from typing import Any, Literal, Self, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,8 +39,9 @@ from genlock.timeline import SECOND_NS, Seconds, exact
 
 __all__ = ["Order", "Recordings", "Window", "Windows"]
 
-LANES = 64
-BLOCK = 16
+Snap = Literal["keyframe"]
+LANES = 16
+BLOCK = 64
 
 
 class Windows(Order):
@@ -55,6 +56,10 @@ class Windows(Order):
     blocks of about `block` windows are shuffled, position p is in lane p % lanes, and each lane
     walks one block at a time. No two of any `lanes` consecutive windows share a block: let `lanes`
     be at least the global batch size and a multiple of the world size.
+
+    snap="keyframe" moves each start to the key frame at or before it, of the first video field that
+    a loader reads, when the window is loaded: random clips then decode nothing that they do not
+    show. The order and the number of windows stay, and `windows[i]` is as if not moved.
 
     `windows[i]`, slices and iteration follow epoch 0; `order(epoch)` gives the others. Immutable,
     picklable, thread-safe; as large as the spans. Raises WindowError for options that cannot be.
@@ -71,7 +76,9 @@ class Windows(Order):
         seed: int = 0,
         lanes: int = LANES,
         block: int = BLOCK,
+        snap: Snap | None = None,
     ) -> None:
+        self.snap = _checked_snap(snap)
         duration_ns = positive_ns("duration", duration)
         stride_ns = duration_ns if stride is None else positive_ns("stride", stride)
         windows = Tiling(spans, duration_ns, stride_ns, tail)
@@ -87,6 +94,7 @@ class Windows(Order):
         seed: int = 0,
         lanes: int = LANES,
         block: int = BLOCK,
+        snap: Snap | None = None,
     ) -> Self:
         """Annotated clips: one window for each (recording, start_ns, duration, label) row.
 
@@ -94,6 +102,7 @@ class Windows(Order):
         span among `spans`. The label may be left out. Raises WindowError naming the row.
         """
         made = cls.__new__(cls)
+        made.snap = _checked_snap(snap)
         made._settle(Clips(table, spans), Shuffling(shuffle, seed, lanes, block), 0, 1)
         return made
 
@@ -114,6 +123,8 @@ class Windows(Order):
         """
         if not windows or any(part.world_size > 1 for part in windows):
             raise WindowError("a mix is made of at least one whole windows: shard it afterwards")
+        if len({part.snap for part in windows}) > 1:
+            raise WindowError("windows to mix differ in snap")
         shares = None if weights is None else tuple(_fractions("weights", weights))
         mixing = Mixing(tuple(part._ordering for part in windows), shares, seed)
         return windows[0]._derived(Joined([part._windows for part in windows]), mixing, 0, 1)
@@ -203,7 +214,8 @@ class Windows(Order):
 
         The rank and world size are no part of it. Two identities differ where windows do.
         """
-        return {"windows": self._windows.identity(), "order": self._ordering.identity()}
+        said = {"windows": self._windows.identity(), "order": self._ordering.identity()}
+        return said | ({"snap": self.snap} if self.snap else {})
 
     def fingerprint(self) -> str:
         """A text that two windows share exactly if their identities are equal."""
@@ -230,6 +242,11 @@ class Windows(Order):
     def stride_ns(self) -> int | None:
         """Step between the windows of a span in ns; None if there is no such step."""
         return self._windows.stride_ns
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether windows share times of a recording, as listed before any selection."""
+        return self._windows.overlapping
 
     @property
     def shuffle(self) -> Shuffle:
@@ -285,6 +302,12 @@ class Recordings(Sequence[str]):
 
     def __repr__(self) -> str:
         return f"Recordings({len(self)})"
+
+
+def _checked_snap(snap: Snap | None) -> Snap | None:
+    if snap not in (None, *get_args(Snap)):
+        raise WindowError(f"snap is None or 'keyframe', not {snap!r}")
+    return snap
 
 
 def _fractions(name: str, values: Sequence[Seconds]) -> list[Fraction]:

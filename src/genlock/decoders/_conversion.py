@@ -5,10 +5,12 @@ turned upright while it is copied to where it is wanted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.plane import VideoPlane
 from av.video.reformatter import VideoReformatter
@@ -100,7 +102,13 @@ class PictureWriter:
 
 def _bits(frame: VideoFrame) -> int:
     """Bits of a component, between 8 and 16."""
-    return min(max(8, *(component.bits for component in frame.format.components)), 16)
+    return _bits_of(frame.format.name)
+
+
+@cache
+def _bits_of(pixels: str) -> int:
+    components = VideoFormat(pixels).components
+    return min(max(8, *(component.bits for component in components)), 16)
 
 
 def _pixel_format(format: FrameFormat, frame: VideoFrame) -> str:

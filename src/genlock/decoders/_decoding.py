@@ -58,10 +58,10 @@ class UnitOrder:
 class Decoding:
     """A decoder that was started at a key unit. One thread at a time.
 
-    began: where. position: the next unit that goes in. ahead: pictures that came out beyond the
-    last one that was wanted, by unit. produced: whether any picture came out. trusted: the first
-    was the key picture it began with. false_key: it was not. damaged: a set that collects damaged
-    units.
+    began: where. position: the next unit that goes in. ahead: pictures that came out from the
+    last one that was wanted on, by unit. produced: whether any picture came out. trusted: the
+    first was the key picture it began with. false_key: it was not. damaged: a set that collects
+    damaged units.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class Decoding:
         self._ended = False
         self.trusted = began == 0 or not order.shown[began]
         self._inside: set[int] = set()
+        self._decoded = 0
         context.flush_buffers()
 
     def reaches(self, units: set[int]) -> bool:
@@ -114,11 +115,17 @@ class Decoding:
         self.ahead = {unit: f for unit, f in self.ahead.items() if rank[unit] >= first_rank}
         return {unit: f for unit, f in self.ahead.items() if unit in units}
 
+    def take_decoded(self) -> int:
+        """How many units were decoded since this was asked last."""
+        decoded, self._decoded = self._decoded, 0
+        return decoded
+
     def step(self, wanted: set[int], last_rank: int) -> list[tuple[int, VideoFrame]] | None:
         """Send one more unit; (unit, frame) of the pictures that come out, None after the last.
 
-        wanted: units to decode in any case. last_rank: rank of the last of them to be shown;
-        pictures beyond are kept in `ahead`, since whoever reads on will want them.
+        wanted: units to decode in any case. last_rank: rank of the last of them to be shown; it and
+        pictures beyond are kept in `ahead`, since whoever reads on will want them, and may want the
+        last one again where two windows meet.
         """
         if self._ended or self.false_key:
             return None
@@ -131,6 +138,7 @@ class Decoding:
         unneeded = self._order.rank[unit] < last_rank or not self._order.shown[unit]
         skip = self._skips and unneeded and unit not in wanted and self._order.disposable[unit]
         self._context.skip_frame = "NONREF" if skip else "DEFAULT"
+        self._decoded += not skip
         if self._order.shown[unit] and not skip:
             self._inside.add(unit)
         number(packet, unit)
@@ -150,7 +158,7 @@ class Decoding:
         numbered = [(unit_of(frame), frame) for frame in frames]
         for came, frame in numbered:
             self._came_out(came, frame)
-            if self._order.rank[came] > last_rank:
+            if self._order.rank[came] >= last_rank:
                 self.ahead[came] = frame
         return [] if self.false_key else numbered
 

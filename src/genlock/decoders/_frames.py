@@ -25,7 +25,8 @@ TRIED_KEYS = 16
 class FrameReader:
     """Decodes the pictures of wanted units. One thread at a time.
 
-    produced: whether any picture has ever come out of the decoder.
+    produced: whether any picture has ever come out of the decoder. decoded: how many units went
+    into it to be decoded.
     """
 
     def __init__(self, units: Units, table: UnitTable, context: VideoCodecContext) -> None:
@@ -40,6 +41,13 @@ class FrameReader:
         self._absent: set[int] = set()
         self._decoding: Decoding | None = None
         self.produced = False
+        self.decoded = 0
+
+    def distance(self, unit: int) -> int | None:
+        """How many units lie before one on the way from here; None if it has to seek."""
+        if self._decoding is None or not self._decoding.reaches({unit}):
+            return None
+        return max(0, unit - self._decoding.position)
 
     def read(self, wanted: NDArray[np.int64]) -> Iterator[tuple[int, VideoFrame]]:
         """(unit, frame) of each wanted unit that holds a sound picture, in some order.
@@ -131,6 +139,7 @@ class FrameReader:
 
     def _learn(self, decoding: Decoding) -> None:
         self.produced |= decoding.produced
+        self.decoded += decoding.take_decoded()
         if decoding.false_key:
             self._key[decoding.began] = False
             self._order = UnitOrder(self._table, self._key)

@@ -95,6 +95,15 @@ class VideoDecoder:
                 )
         return valid
 
+    @property
+    def units_decoded(self) -> int:
+        """How many units were decoded so far, without those that were skipped."""
+        return self._reader.decoded
+
+    def distance(self, row: int) -> int | None:
+        """How many units lie before a row on the way from here; None if it has to seek."""
+        return self._reader.distance(int(self._row_unit[row]))
+
     def _errors(self, row: int | None = None) -> AbstractContextManager[None]:
         time_ns = None if row is None else int(self._stream.timeline.ns[row])
         return error_context(self._uri, self._stream.name, time_ns)

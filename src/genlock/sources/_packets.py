@@ -169,6 +169,8 @@ class _Seeker:
         # Matroska's index holds pts; others are sought by dts, and by pts would land too late
         by_pts = "matroska" in container or NO_TICKS in table.dts
         self._targets = table.pts if by_pts else table.dts
+        # in MP4 a seek to a key unit's dts goes to the key unit before it, where pts is later
+        self._direct = table.pts if "mp4" in container else self._targets
         # FFmpeg infers dts anew after a seek: they identify packets only where pts cannot
         self._by_pts = bool((table.pts != NO_TICKS).any())
         stamp = table.pts if self._by_pts else table.dts
@@ -185,8 +187,11 @@ class _Seeker:
 
     def stamps(self, first: int) -> Iterator[int]:
         """Times to seek to for a unit, each further back: its own, that of a unit some way before,
-        in containers that lose what a seek lands inside of, those of earlier key units.
+        in containers that lose what a seek lands inside of, those of earlier key units. Where the
+        first lands too late, the next is tried.
         """
+        if self._direct[first] != NO_TICKS:
+            yield int(self._direct[first])
         keys = np.flatnonzero(self._key[:first])
         for unit in (first, max(first - LEAD_IN, 0), *keys[-1:], *keys[-4:-3]):
             if self._targets[unit] != NO_TICKS:
