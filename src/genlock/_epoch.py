@@ -18,6 +18,7 @@ import numpy as np
 
 from genlock._memory import Block, Ring, pageable
 from genlock._pool import SharedPool
+from genlock._recent import Budget
 from genlock._row_cache import RowCache
 from genlock._sample_cache import SampleCache
 from genlock._threads import Channel, ChannelClosed, Meter, Runner, TaskPool, join
@@ -32,6 +33,8 @@ from genlock.windows import Window
 
 RECORDINGS_KEPT_OPEN = 64
 MOST_DECODERS = 64
+SOUND_SHARE = 4
+"""One part in so many of `cache_bytes` is for decoded sound, where there is any."""
 
 
 class Engine:
@@ -88,9 +91,16 @@ class Engine:
             samples_decoded=self.cache.misses,
             frames=self.decoders.rows.needed,
             frames_cached=self.decoders.rows.found,
-            cache_bytes=self.cache.bytes + self.decoders.rows.nbytes,
+            cache_bytes=self.cache.bytes + self.decoders.rows.nbytes + self.decoders.sounds.bytes,
             packets=self.decoders.packets,
         )
+
+    def make_room(self) -> None:
+        """Finished samples come first in `cache_bytes`; frames and sound get the rest."""
+        rest = max(0, self.work.cache_bytes - self.cache.bytes)
+        sounds, rows = self.decoders.sounds, self.decoders.rows
+        sounds.limit = min(sounds.limit, rest // SOUND_SHARE)
+        rows.limit = min(rows.limit, rest - sounds.limit)
 
     def begin(self, epoch: int, first: int) -> Epoch:
         """Start an epoch at a batch; the one before it stops."""
@@ -118,8 +128,10 @@ def _make_decoders(work: Work) -> DecoderPool:
     streams = {field.stream for field in fields if isinstance(field, PictureField | Audio)}
     busy = max(work.threads["video"], work.threads["image"], work.threads["audio"])
     wanted = max(4 * busy, (lanes + busy) * len(streams))
-    rows = RowCache(work.cache_bytes if work.windows.overlapping else 0)
-    return DecoderPool(work.decoders or min(wanted, MOST_DECODERS), rows, lanes > 0)
+    heard = any(isinstance(field, Audio) for field in fields)
+    sounds = Budget(work.cache_bytes // SOUND_SHARE if heard else 0)
+    rows = RowCache(work.cache_bytes - sounds.limit if work.windows.overlapping else 0)
+    return DecoderPool(work.decoders or min(wanted, MOST_DECODERS), rows, sounds, lanes > 0)
 
 
 @dataclass
@@ -193,8 +205,7 @@ class _SampleTasks:
         whole = i not in self.pending.failures and not self.epoch.stopped
         if cache.capacity and jobs and whole:
             cache.keep(window, jobs, partial(assembly.slot, i))
-            rows = self.epoch.engine.decoders.rows  # finished samples first, rows get the rest
-            rows.limit = min(rows.limit, max(0, self.epoch.engine.work.cache_bytes - cache.bytes))
+            self.epoch.engine.make_room()
 
     def _failed(self, name: str, error: Exception) -> None:
         order = list(self.epoch.engine.work.fields)

@@ -40,7 +40,8 @@ class Loader:
     a fraction of an epoch's windows, after which a GenlockError is raised. threads: per pool
     ("video", "image", "audio", "table", "cache", "transform") or one number for each. prefetch:
     batches made ahead. tail: "drop" the last incomplete global batch or "pad" it with masked
-    samples. cache_bytes: memory for decoded frames that overlapping windows share; 0 for none.
+    samples. cache_bytes: memory for decoded frames that overlapping windows share, and for decoded
+    sound (a quarter of it, where there is any); 0 for none.
     cache="ram" keeps finished samples as well, before the transform: they come first in
     cache_bytes, and what does not fit is decoded again. decoders: most that are kept open, each of
     13 to 33 MB for video (default: one per lane and stream, at least 4 per thread, at most 64).

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._pool import ExclusivePool
+from genlock._recent import Budget
 from genlock._row_cache import RowCache
 from genlock.decoders import make_decoder
 from genlock.errors import ClockError, StreamError, WindowError, error_context
@@ -26,6 +27,8 @@ from genlock.location import Location
 from genlock.stream import Span, Stream
 from genlock.timeline import ClockMap
 
+SOUND_BYTES = 32 << 20
+"""Decoded sound that is kept where nobody says how much: 80 s of 48 kHz stereo."""
 POSE_COLUMNS = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
 Table = tuple[NDArray[Any], NDArray[np.bool_]]
 
@@ -184,12 +187,12 @@ class Opened:
         with closing(self.decoder(stream)) as decoder:
             return cast(ColumnDecoder, decoder).columns()
 
-    def decoder(self, stream: str, depth: bool = False) -> Decoder:
+    def decoder(self, stream: str, depth: bool = False, kept: Budget | None = None) -> Decoder:
         """A new decoder of a stream, to be used by one thread at a time and closed."""
         units = self.source.units(stream)
         try:
             source_stream = self.source.streams[stream]
-            return make_decoder(units, source_stream, depth, self.options.max_pixels)
+            return make_decoder(units, source_stream, depth, self.options.max_pixels, kept)
         except BaseException:
             units.close()
             raise
@@ -201,13 +204,21 @@ class Opened:
 class DecoderPool:
     """Keeps decoders of recordings open for the next window; each serves one thread at a time.
 
-    capacity: how many. rows: what was decoded before. lanes: whether windows come in lanes, each
-    of which goes on where its last window ended, so that decoders are left standing there.
+    capacity: how many. rows: frames that were decoded before; sounds: the same of sound. lanes:
+    whether windows come in lanes, each of which goes on where its last window ended, so that
+    decoders are left standing there.
     packets: how many have gone into decoders.
     """
 
-    def __init__(self, capacity: int, rows: RowCache | None = None, lanes: bool = False) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        rows: RowCache | None = None,
+        sounds: Budget | None = None,
+        lanes: bool = False,
+    ) -> None:
         self.rows = rows or RowCache(0)
+        self.sounds = sounds or Budget(SOUND_BYTES)
         self.packets = 0
         self._lanes = lanes
         self._pool: ExclusivePool[Decoder] = ExclusivePool(capacity)
@@ -223,7 +234,8 @@ class DecoderPool:
         """
         key = (opened.uri, stream, depth)
         distance = None if row is None or not self._lanes else partial(_distance, row)
-        with self._pool.lease(key, partial(opened.decoder, stream, depth), distance) as decoder:
+        make = partial(opened.decoder, stream, depth, self.sounds)
+        with self._pool.lease(key, make, distance) as decoder:
             if not isinstance(decoder, Walker):
                 yield decoder
                 return
@@ -235,6 +247,7 @@ class DecoderPool:
     def close(self) -> None:
         self._pool.close()
         self.rows.clear()
+        self.sounds.clear()
 
 
 def _distance(row: int, decoder: Decoder) -> int | None:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from genlock._recent import Budget
 from genlock.decoders.audio import AudioDecoder
 from genlock.errors import ClosedError, DecodeError, StreamError
 from genlock.interfaces import Source
@@ -113,7 +114,7 @@ def test_whole_is_what_ffmpeg_gives(index: int) -> None:
 def test_windows_in_any_order_equal_the_whole(index: int, windows: list[tuple[int, int]]) -> None:
     source, whole = made(index)
     stream = source.streams["audio"]
-    decoder = AudioDecoder(source.units("audio"), stream, cache_bytes=1 << 18)
+    decoder = AudioDecoder(source.units("audio"), stream, Budget(1 << 18))
     for first, count in windows:
         out = np.full((2, count), np.nan, np.float32)
         valid = decoder.read(first, RATE, out)
@@ -329,7 +330,7 @@ def test_reading_at_another_rate_equals_the_whole_resampled() -> None:
 def test_what_is_kept_is_bounded() -> None:
     source, whole = made(CODINGS.index(Coding("pcm_f32le", "wav")))
     # 8 kB hold neither a second at 48 kHz nor one at 8 kHz, so the last alone is kept
-    decoder = AudioDecoder(source.units("audio"), source.streams["audio"], cache_bytes=8_000)
+    decoder = AudioDecoder(source.units("audio"), source.streams["audio"], Budget(8_000))
     for rate, first in ((RATE, 60_000), (8_000, 9_000), (RATE, 100), (8_000, 100)):
         again, out = np.empty((2, 3, 500), np.float32)[:, :2]
         decoder.read(first, rate, out)

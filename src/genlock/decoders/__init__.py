@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
+from genlock._recent import Budget
 from genlock.errors import StreamError
 from genlock.interfaces import Decoder, Units
 from genlock.stream import Stream
@@ -20,7 +21,13 @@ DECODERS = {
 """(encoding, whether pictures are wanted as depth maps) → module and class of this package."""
 
 
-def make_decoder(units: Units, stream: Stream, depth: bool, max_pixels: int | None) -> Decoder:
+def make_decoder(
+    units: Units,
+    stream: Stream,
+    depth: bool,
+    max_pixels: int | None,
+    kept: Budget | None = None,
+) -> Decoder:
     """The decoder that fits a stream's encoding; it owns and closes `units`.
 
     Imports the decoder's module, and with it the third-party reader, when it is first needed.
@@ -32,5 +39,9 @@ def make_decoder(units: Units, stream: Stream, depth: bool, max_pixels: int | No
         raise StreamError(message, stream=stream.name)
     module, _, decoder = name.partition(".")
     kind = getattr(import_module(f"{__name__}.{module}"), decoder)
-    limit = {"max_pixels": max_pixels} if stream.info.encoding in ("packets", "image") else {}
-    return cast(Decoder, kind(units, stream, **limit))
+    options: dict[str, Any] = {}
+    if stream.info.encoding in ("packets", "image"):
+        options["max_pixels"] = max_pixels
+    elif stream.info.encoding == "samples":
+        options["kept"] = kept
+    return cast(Decoder, kind(units, stream, **options))

@@ -6,14 +6,14 @@ the filter as it would within the whole stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from math import ceil, gcd
 
 import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from genlock.decoders._recent import Recent
+from genlock._recent import Budget, Recent
 
 Samples = NDArray[np.float32]
 Valid = NDArray[np.bool_]
@@ -34,11 +34,15 @@ class Resampler:
     no small ratio, soxr's own clock drifts by some 1e-6 of a sine each second; here it does not).
     """
 
-    def __init__(self, read: Read, channels: int, native: int, cache_bytes: int) -> None:
+    def __init__(
+        self, read: Read, channels: int, native: int, budget: Budget, scope: Hashable
+    ) -> None:
         self._read = read
         self._channels = channels
         self._native = native
-        self._seconds = Recent[tuple[Samples, Valid]](cache_bytes, lambda s: s[0].nbytes)
+        self._seconds = Recent[tuple[Samples, Valid]](
+            budget, (scope, "resampled"), lambda s: s[0].nbytes
+        )
 
     def read(self, first: int, rate: int, out: Samples) -> Valid:
         """Fill out, float32 [C, N], with samples first … first + N at `rate`.

@@ -9,14 +9,14 @@ codecs this equals the whole file decoded at once, bit for bit; for Opus within 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from genlock._audio_codec import AudioCodec
-from genlock.decoders._recent import Recent
+from genlock._recent import Budget, Recent
 from genlock.errors import DecodeError
 from genlock.interfaces import Units, UnitSamples
 
@@ -40,7 +40,13 @@ class SampleBlocks:
     """
 
     def __init__(
-        self, units: Units, samples: UnitSamples, rate: int, channels: int, cache_bytes: int
+        self,
+        units: Units,
+        samples: UnitSamples,
+        rate: int,
+        channels: int,
+        budget: Budget,
+        scope: Hashable,
     ) -> None:
         self._units = units
         self._samples = samples
@@ -51,7 +57,7 @@ class SampleBlocks:
         typical = int(np.median(samples.count)) if len(samples.count) else 0
         self._per_block = max(1, BLOCK_S * rate // max(typical, 1)) if self._codec else 1
         self._settling = self._codec.settling_packets(typical, rate) if self._codec else 0
-        self._blocks = Recent[list[Piece]](cache_bytes, _bytes)
+        self._blocks = Recent[list[Piece]](budget, (scope, "stored"), _bytes)
 
     def pieces(self, first: int, stop: int) -> list[Piece]:
         """All pieces that hold some of the samples first … stop, in order, and maybe others."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._recent import Budget
 from genlock.decoders._resample import Resampler, Samples, Valid
 from genlock.decoders._sample_blocks import SampleBlocks
 from genlock.errors import ClosedError, LimitError, StreamError, error_context
@@ -15,7 +16,7 @@ from genlock.stream import Stream
 from genlock.timeline import SampledTimeline
 
 CACHE_BYTES = 16 << 20
-"""Default bound on what one decoder keeps: as much as 40 s of 48 kHz stereo in float32."""
+"""Bound on what a decoder without a shared budget keeps: 40 s of 48 kHz stereo in float32."""
 
 MOST_PER_SECOND = 2**26
 """Samples of all channels that a second may have: 1398 channels at 48 kHz."""
@@ -25,8 +26,8 @@ class AudioDecoder:
     """Reads any span of an audio stream; see `interfaces.SampleDecoder`. One thread at a time.
 
     units: a cursor over the stream, closed with the decoder; its table says which samples each
-    unit holds. cache_bytes: bound on decoded samples that are kept, half as they are stored and
-    half resampled; the block and the second used last are kept whatever their size.
+    unit holds. kept: where decoded samples stay for the next window, as stored and resampled;
+    decoders of one stream share what is in it.
 
     Integers are scaled by 2**(bits - 1), so that full scale is 1; floats are as stored, also above
     1. Packets that are damaged, or of another rate or channel count than the stream's, are zero
@@ -35,7 +36,7 @@ class AudioDecoder:
     second than audio can have, DecodeError if FFmpeg has no decoder for it.
     """
 
-    def __init__(self, units: Units, stream: Stream, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, units: Units, stream: Stream, kept: Budget | None = None) -> None:
         table, timeline = units.spec.table, stream.timeline
         if table is None or table.samples is None or not isinstance(timeline, SampledTimeline):
             raise StreamError(f"stream {stream.name!r} is not audio", stream=stream.name)
@@ -47,8 +48,10 @@ class AudioDecoder:
         if channels * timeline.rate > MOST_PER_SECOND:
             why = f"{channels} channels at {timeline.rate} Hz are more than audio can be"
             raise LimitError(why, recording=self._uri, stream=stream.name)
-        self._blocks = SampleBlocks(units, table.samples, self._rate, channels, cache_bytes // 2)
-        self._resampler = Resampler(self._native, channels, self._rate, cache_bytes // 2)
+        kept = kept or Budget(CACHE_BYTES)
+        scope = (self._uri or id(self), stream.name)
+        self._blocks = SampleBlocks(units, table.samples, self._rate, channels, kept, scope)
+        self._resampler = Resampler(self._native, channels, self._rate, kept, scope)
 
     def read(self, first: int, rate: int, out: Samples) -> Valid:
         """Fill out, float32 [C, N], with samples first … first + N of the stream at `rate` Hz.
