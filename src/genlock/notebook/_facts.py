@@ -13,6 +13,7 @@ from genlock.timeline import SECOND_NS, SampledTimeline
 GAP_PERIODS = 3
 """A step of more than this many median periods is a gap: where interpolation stops by default."""
 JITTER_PERCENTILE = 95
+ROWS_PER_BIN = 4
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,18 @@ def _steps(
     jitter_ns = int(np.percentile(even, JITTER_PERCENTILE)) if len(even) else 0
     edges = zip(ns[:-1][wide].tolist(), ns[1:][wide].tolist(), strict=True)
     return jitter_ns, tuple(edges)
+
+
+def density(
+    stream: Stream, facts: Facts, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Rows per bin over the stream's span, as a share of the usual number, at most 1.
+
+    Returns the bins' edges in ns, int64 [B + 1], and float64 [B], with B <= most. One row more or
+    less than usual only says where a bin's edge fell, and counts as usual.
+    """
+    bins = max(1, min(most, facts.rows // ROWS_PER_BIN))
+    edges = np.linspace(facts.start_ns, facts.end_ns, bins + 1).astype(np.int64)
+    counts = np.array([s.stop - s.start for s in map(stream.timeline.rows_in, edges, edges[1:])])
+    usual = max(1.0, float(np.median(counts)))
+    return edges, np.where(np.abs(counts - usual) <= 1, 1.0, np.minimum(counts / usual, 1.0))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-import numpy as np
-
 from genlock.errors import GenlockError
 from genlock.fields import Depth, Video
 from genlock.notebook._choice import usable
-from genlock.notebook._facts import Facts, facts_of
+from genlock.notebook._facts import Facts, density, facts_of
 from genlock.notebook._page import asset, element, framed, page, tip
 from genlock.notebook._pictures import jpeg_uri, rgb_of
 from genlock.recording import Recording
@@ -30,6 +28,8 @@ COLOURS = {
 THUMBNAIL = 72
 MOST_THUMBNAILS = 6
 MOST_GAPS = 500
+LEAST_JITTER_NS = 1000
+"""Less is rounding."""
 HEAD_PX, ROW_PX = 64, 35
 
 
@@ -94,26 +94,22 @@ def _row(stream: Stream, facts: Facts | None, axis: tuple[int, int]) -> str:
 
 
 def _numbers(stream: Stream, facts: Facts) -> str:
-    rate = f"{facts.rate:.4g} Hz" if facts.rate else "events"
+    rate = f"{facts.rate:,.6g} Hz" if facts.rate else "events"
     lost = element("i", f"{facts.lost} lost") if facts.lost else ""
     gaps = element("i", f"{len(facts.gaps)} gaps") if facts.gaps else ""
-    jitter = f"±{facts.jitter_ns / 1e6:.3g} ms" if facts.rate else ""
-    return " ".join(filter(None, (rate, f"{facts.rows} rows", jitter, gaps, lost)))
+    jitter = f"±{facts.jitter_ns / 1e6:.3g} ms" if facts.jitter_ns >= LEAST_JITTER_NS else ""
+    return " · ".join(filter(None, (rate, f"{facts.rows:,} rows", jitter, gaps, lost)))
 
 
 def _drawn(stream: Stream, facts: Facts, axis: tuple[int, int]) -> Iterator[str]:
-    """The bar: how dense the rows are, in as many bins as there is something to tell apart."""
+    """The bar: how dense the rows are, and where gaps are."""
     start_ns, end_ns = axis
     scale = WIDTH / (end_ns - start_ns)
-    bins = max(1, min(BINS, facts.rows // 4))
-    edges = np.linspace(facts.start_ns, facts.end_ns, bins + 1).astype(np.int64)
-    counts = [s.stop - s.start for s in map(stream.timeline.rows_in, edges, edges[1:])]
-    usual = max(1.0, float(np.median(counts)))
-    heights = np.minimum(np.array(counts) / usual, 1.25) / 1.25 * BAR
-    x = (edges - start_ns) * scale
+    edges, shares = density(stream, facts, BINS)
+    x = ((edges - start_ns) * scale).tolist()
     outline = "".join(
-        f"M{a:.2f},{BAR}V{BAR - h:.1f}H{b:.2f}V{BAR}"
-        for a, b, h in zip(x, x[1:], heights, strict=False)
+        f"M{a:.2f},{BAR}V{BAR * (1 - share):.1f}H{b:.2f}V{BAR}"
+        for a, b, share in zip(x, x[1:], shares.tolist(), strict=False)
     )
     text = "\n".join(_sentences(stream, facts, start_ns))
     colour = COLOURS[stream.info.modality]
@@ -132,7 +128,7 @@ def _sentences(stream: Stream, facts: Facts, start_ns: int) -> Iterator[str]:
     yield f"{stream.name}: {facts.rows} rows from {begin:.6f} to {end:.6f} s"
     if facts.rate:
         nominal = f" (nominal {info.rate:g} Hz)" if info.rate else ""
-        yield f"{facts.rate:.6g} Hz by the median step{nominal}"
+        yield f"{facts.rate:,.6g} Hz by the median step{nominal}"
         yield f"95 % of steps within {facts.jitter_ns / 1e6:.6f} ms of the median"
         yield f"{len(facts.gaps)} gaps"
     yield f"clock {info.clock or 'unnamed'}, stamps mean the {info.stamp} of a row"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.mlab import specgram
+from matplotlib.ticker import MaxNLocator
 
 from genlock.notebook._pictures import INVALID, depth_range_of, rgb_of
 from genlock.notebook._series import Kind, Series
@@ -24,6 +25,7 @@ MOST_TICKS = 250
 """Grids finer than this have no tick for each time."""
 MOST_NAMED = 8
 FLOOR_DB = -80.0
+THINNEST_SIDE = 0.4
 
 
 def contact_sheet(axis: Axes, series: Series, seconds: float) -> None:
@@ -54,7 +56,7 @@ def _depth_key(axis: Axes, limits: tuple[float, float]) -> None:
     inset.set_xticks([])
     inset.set_yticks(limits, [f"{limit:.2g} m" for limit in limits], fontsize=7)
     inset.yaxis.tick_right()
-    inset.set_xlabel("hatch:\ninvalid", fontsize=6, color=INVALID[1])
+    inset.set_title("hatch: invalid", fontsize=6, color=INVALID[1], loc="left", pad=2)
 
 
 def waveform(axis: Axes, series: Series, seconds: float) -> None:
@@ -152,5 +154,13 @@ def pose_path(axis: Any, series: Series) -> None:
     axis.plot(*path, color="#b8c0c8", lw=0.8)
     axis.scatter(*path, c=colours, cmap=ListedColormap(_ramp()), s=9, depthshade=False)
     axis.set_title(f"{series.name}: path in metres, from dark to bright", fontsize=8)
-    axis.set_aspect("equal")
+    low, high = path.min(1), path.max(1)
+    # Room along the thin directions too, or their tick labels pile up.
+    sides = np.maximum(high - low, max(1e-6, THINNEST_SIDE * float((high - low).max())))
+    centre = (low + high) / 2
+    ends = np.stack([centre - sides / 2, centre + sides / 2], axis=1)
+    axis.set(xlim3d=ends[0], ylim3d=ends[1], zlim3d=ends[2])
+    axis.set_box_aspect(sides, zoom=1.3)
+    for direction in (axis.xaxis, axis.yaxis, axis.zaxis):
+        direction.set_major_locator(MaxNLocator(4))
     axis.tick_params(labelsize=6, pad=-2)

@@ -10,7 +10,7 @@ import numpy as np
 from genlock.batch import Sample
 from genlock.errors import MissingExtraError
 from genlock.notebook._choice import usable
-from genlock.notebook._facts import facts_of
+from genlock.notebook._facts import density, facts_of
 from genlock.notebook._overview import COLOURS
 from genlock.notebook._series import series_of
 from genlock.recording import Recording
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 INCHES = 11.0
 LEFT, RIGHT, TOP, BOTTOM = 0.9, 0.85, 0.2, 0.5
 """Margins in inches."""
-BETWEEN, PATH_HEIGHT = 0.14, 2.6
+BETWEEN, PATH_HEIGHT = 0.14, 3.2
 DPI = 80
+BINS = 400
 
 
 def _new_figure(width: float, height: float) -> Figure:
@@ -82,7 +83,7 @@ class _Layout:
             self.axes.append(self._add(place, total))
             level -= BETWEEN
         each = (INCHES - LEFT - RIGHT) / max(1, paths)
-        places = [(LEFT + i * each, 0.1, each, below - 0.4) for i in range(paths)]
+        places = [(LEFT + i * each, 0.05, each, below - 0.35) for i in range(paths)]
         self.paths = [self._add(place, total, projection="3d") for place in places]
 
     def _add(self, inches: tuple[float, ...], total: float, **options: Any) -> Axes:
@@ -118,17 +119,16 @@ def plot_streams(recording: Recording) -> Figure:
     for row, stream in enumerate(streams):
         facts = facts_of(stream)
         left = (facts.start_ns - start_ns) / SECOND_NS
-        edges = np.linspace(facts.start_ns, facts.end_ns, 1 + min(400, facts.rows)).astype(np.int64)
-        counts = [s.stop - s.start for s in map(stream.timeline.rows_in, edges, edges[1:])]
-        shades = np.clip(np.array(counts, float) / max(1.0, float(np.median(counts))), 0.15, 1)
+        edges, shares = density(stream, facts, BINS)
         x = (edges - start_ns) / SECOND_NS
         bars = list(zip(x[:-1], np.diff(x), strict=True))
+        shades = 0.15 + 0.85 * shares
         colour = COLOURS[stream.info.modality]
-        axis.broken_barh(bars, (row - 0.25, 0.4), color=colour, alpha=shades * 0.8, lw=0)
+        axis.broken_barh(bars, (row - 0.25, 0.4), color=colour, alpha=shades, lw=0)
         gaps = [((a - start_ns) / SECOND_NS, (b - a) / SECOND_NS) for a, b in facts.gaps]
         axis.broken_barh(gaps, (row - 0.25, 0.4), color="#e8465a", lw=0)
-        rate = f"{facts.rate:.4g} Hz, " if facts.rate else ""
-        axis.text(left, row + 0.18, f"{rate}{facts.rows} rows", fontsize=7, va="bottom")
+        rate = f"{facts.rate:,.6g} Hz, " if facts.rate else ""
+        axis.text(left, row + 0.18, f"{rate}{facts.rows:,} rows", fontsize=7, va="bottom")
     axis.set_yticks(range(len(streams)), [stream.name for stream in streams])
     axis.set_ylim(-0.6, len(streams) - 0.3)
     axis.set_xlim(-0.01 * (recording.end_ns - start_ns) / SECOND_NS, None)

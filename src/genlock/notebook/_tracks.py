@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from genlock.batch import Sample
 from genlock.notebook._page import element, tip
+from genlock.notebook._pictures import depth_range_of, jpeg_uri, rgb_of
 from genlock.notebook._series import Seconds, Series, series_of
 from genlock.stream import Label
 from genlock.timeline import SECOND_NS
@@ -21,6 +22,7 @@ COLOURS = ("#2563a8", "#d97706", "#2e8b57", "#b83280", "#6b5bd2", "#0e8a9b", "#8
 MOST_ROWS = 3000
 """Most rows of a series that a page keeps; of longer ones every n-th."""
 MOST_COLUMNS = 500
+MOST_THUMBNAILS, THUMBNAIL = 10, 64
 """Columns of a waveform."""
 
 
@@ -31,9 +33,7 @@ def tracks(sample: Sample) -> list[tuple[str, dict[str, Any]]]:
     start_ns = sample.window.start_ns
     for name, values in sample.items():
         if isinstance(values, list) and values and isinstance(values[0], Label):
-            drawn.append(
-                (_row(name, _bars(values, start_ns, seconds)), {"name": name, "times": []})
-            )
+            drawn.append(_labels(name, values, start_ns, seconds))
     return drawn
 
 
@@ -42,7 +42,7 @@ def _track(series: Series, seconds: float) -> tuple[str, dict[str, Any]]:
     if series.kind == "audio":
         content = _waveform(series)
     elif series.kind in ("pictures", "depth"):
-        content = ""
+        content = _filmstrip(series, seconds)
         facts |= _rows(series.seconds, series.mask)
     else:
         stride = -(-len(series.mask) // MOST_ROWS) or 1
@@ -129,19 +129,42 @@ def _missing(series: Series, seconds: float) -> str:
     return "".join(red) + element("path", class_="grid", d=ticks)
 
 
-def _bars(labels: Sequence[Label], start_ns: int, seconds: float) -> str:
-    bars = []
+def _labels(
+    name: str, labels: Sequence[Label], start_ns: int, seconds: float
+) -> tuple[str, dict[str, Any]]:
+    bars, spans = [], []
     for i, label in enumerate(labels):
-        ends = np.clip([label.start_ns - start_ns, label.end_ns - start_ns], 0, seconds * SECOND_NS)
-        left, right = ends / SECOND_NS / seconds * WIDTH
+        left, right = (
+            min(max((t - start_ns) / SECOND_NS, 0.0), seconds)
+            for t in (label.start_ns, label.end_ns)
+        )
+        spans.append((round(left, 6), round(right, 6), str(label.value)))
         text = f"{label.value}: {label.start_ns} to {label.end_ns} ns"
-        place = {"x": f"{left:.1f}", "width": f"{right - left:.1f}", "y": 25, "height": 50}
+        x, width = left / seconds * WIDTH, (right - left) / seconds * WIDTH
+        place = {"x": f"{x:.1f}", "width": f"{width:.1f}", "y": 25, "height": 50}
         bars.append(element("rect", tip(text), fill=COLOURS[i % len(COLOURS)], **place))
-    return "".join(bars)
+    return _row(name, "".join(bars), "labels"), {"name": name, "times": [], "spans": spans}
 
 
-def _row(name: str, content: str, note: str = "labels") -> str:
+def _filmstrip(series: Series, seconds: float) -> str:
+    count = len(series.mask)
+    step = -(-count // MOST_THUMBNAILS) or 1
+    limits = depth_range_of(series.values) if series.kind == "depth" else None
+    width = WIDTH * step / max(1, count)
+    images = []
+    for i in range(0, count, step):
+        frame = rgb_of(series.values[i], limits)
+        stride = max(1, frame.shape[0] // THUMBNAIL)
+        uri = jpeg_uri(np.ascontiguousarray(frame[::stride, ::stride]))
+        left = min(float(series.seconds[i]) / seconds * WIDTH, WIDTH - width)
+        place = {"x": f"{left:.1f}", "width": f"{width * 0.98:.1f}", "height": HEIGHT}
+        images.append(element("image", href=uri, preserveAspectRatio="none", **place))
+    return "".join(images)
+
+
+def _row(name: str, content: str, note: str) -> str:
     box = f"0 0 {WIDTH} {HEIGHT}"
     svg = element("svg", content, viewBox=box, preserveAspectRatio="none")
-    label = element("b", escape(name)) + element("output") + element("small", escape(note))
+    title = element("span", element("b", escape(name)) + element("small", escape(note)))
+    label = title + element("output")
     return element("div", element("div", label, class_="name") + svg, class_="track")

@@ -72,6 +72,7 @@ class Player {
 
 /* Highlight the row of a track that is nearest to a time. */
 function showRow(track, facts, time, seconds) {
+  if (facts.spans) showLabel(track, facts.spans, time);
   if (!facts.times.length) return;
   const row = nearest(facts.times, time);
   const output = track.querySelector("output");
@@ -86,6 +87,11 @@ function showRow(track, facts, time, seconds) {
     const level = facts.levels[i][row];
     dot.setAttribute("d", level === null ? "" : `M${x},${level}h0`);
   });
+}
+
+function showLabel(track, spans, time) {
+  const now = spans.filter(([start, end]) => start <= time && time < end);
+  track.querySelector("output").textContent = now.map((span) => span[2]).join(", ");
 }
 
 /* Index of the last of sorted times that is not after a time, at least 0. */
