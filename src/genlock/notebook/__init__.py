@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import base64
 
+from tqdm.auto import tqdm
+
 from genlock.batch import Sample
 from genlock.errors import MissingExtraError
 from genlock.fields import Fields
@@ -71,7 +73,8 @@ def browse(
     spread = max(length, (room - length) // max(1, limit - 1))
     step = max(1, spread if stride is None else to_ns(stride))
     count = max(1, min(limit, 1 + (room - length) // step))
-    return Player([recording.read(fields, first + i * step, duration) for i in range(count)])
+    bar = tqdm(range(count), "windows", unit="", delay=1, disable=None, leave=False)
+    return Player([recording.read(fields, first + i * step, duration) for i in bar])
 
 
 def sample_html(sample: Sample) -> str | None:

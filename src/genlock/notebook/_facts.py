@@ -38,18 +38,20 @@ def facts_of(stream: Stream) -> Facts:
     """The facts of a stream that has times. Audio is not expanded to a time per sample."""
     timeline, report = stream.timeline, stream.info.report
     period_ns = timeline.period_ns
+    steady = bool(period_ns) and stream.info.modality != "labels"
+    rate = SECOND_NS / period_ns if steady else None
     if isinstance(timeline, SampledTimeline):
+        rate = timeline.rate
         jitter_ns, gaps = 0, _holes(timeline)
         invalid = timeline.count - sum(stop - start for start, stop in timeline.segments)
     else:
         jitter_ns, gaps = _steps(timeline.ns, timeline.durations_ns, period_ns)
         invalid = 0 if timeline.valid is None else int((~timeline.valid).sum())
-    steady = period_ns and stream.info.modality != "labels"
     return Facts(
         timeline.start_ns,
         max(timeline.end_ns, timeline.start_ns + 1),
         len(timeline),
-        SECOND_NS / period_ns if steady else None,
+        rate,
         jitter_ns if steady else 0,
         gaps if steady else (),
         report.dropped + max(report.missing, invalid),

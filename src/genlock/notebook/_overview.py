@@ -30,7 +30,7 @@ MOST_THUMBNAILS = 6
 MOST_GAPS = 500
 LEAST_JITTER_NS = 1000
 """Less is rounding."""
-HEAD_PX, ROW_PX = 64, 35
+HEAD_PX, ROW_PX = 84, 35
 
 
 def recording_html(recording: Recording) -> str:
@@ -60,6 +60,11 @@ def recording_page(recording: Recording) -> str:
         + _thumbnails(streams, recording)
     )
     return page(recording.uri, body, asset("overview.css"))
+
+
+def _ruler(seconds: float) -> str:
+    marks = "".join(element("span", f"{seconds * i / 4:.3g} s") for i in range(5))
+    return element("div", element("div", marks, class_="marks"), class_="ruler")
 
 
 def _axes(recording: Recording, facts: dict[str, Facts]) -> dict[str, tuple[int, int]]:

@@ -56,7 +56,7 @@ def _depth_key(axis: Axes, limits: tuple[float, float]) -> None:
     inset.set_xticks([])
     inset.set_yticks(limits, [f"{limit:.2g} m" for limit in limits], fontsize=7)
     inset.yaxis.tick_right()
-    inset.set_title("hatch: invalid", fontsize=6, color=INVALID[1], loc="left", pad=2)
+    inset.set_title("hatch: invalid", fontsize=6, color=INVALID[1], loc="left", pad=5)
 
 
 def waveform(axis: Axes, series: Series, seconds: float) -> None:
@@ -160,7 +160,7 @@ def pose_path(axis: Any, series: Series) -> None:
     centre = (low + high) / 2
     ends = np.stack([centre - sides / 2, centre + sides / 2], axis=1)
     axis.set(xlim3d=ends[0], ylim3d=ends[1], zlim3d=ends[2])
-    axis.set_box_aspect(sides, zoom=1.3)
+    axis.set_box_aspect(sides, zoom=1.15)
     for direction in (axis.xaxis, axis.yaxis, axis.zaxis):
         direction.set_major_locator(MaxNLocator(4))
     axis.tick_params(labelsize=6, pad=-2)
