@@ -18,7 +18,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--window-size=1100,900",
+    "--window-size=1100,1000",
     "--autoplay-policy=no-user-gesture-required",
 )
 PATIENCE_S = 30
