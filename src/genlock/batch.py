@@ -106,7 +106,7 @@ class Batch(Mapping[str, Any]):
         """One window of the batch as NumPy arrays on the host, padding cut off."""
         sample = Sample(self.windows[i])
         for name, value in self.data.items():
-            sample[name] = _host(value[i])
+            sample[name] = value[i] if isinstance(value, list) else _host(value[i])
             if name in self.mask:
                 _cut(sample, name, *(part[name][i] for part in self._aligned()))
         for kept, part in (
@@ -129,9 +129,7 @@ class Batch(Mapping[str, Any]):
 
 
 def _host(value: Any) -> Any:
-    """A tensor as an array (bfloat16, which NumPy lacks, as float32); a list as it is."""
-    if isinstance(value, list):
-        return value
+    """A tensor as an array; bfloat16, which NumPy lacks, as float32."""
     return (value.float() if str(value.dtype) == "torch.bfloat16" else value).cpu().numpy()
 
 
@@ -140,10 +138,8 @@ def _cut(sample: Sample, name: str, mask: Any, times: Any, source_times: Any, le
     steps, padded = int(length), len(mask)
     sample.lengths[name] = steps
     sample.mask[name] = _host(mask)[:steps]
-    sample.times[name], sample.source_times[name] = (
-        _host(times)[:steps],
-        _host(source_times)[:steps],
-    )
+    sample.times[name] = _host(times)[:steps]
+    sample.source_times[name] = _host(source_times)[:steps]
     values = sample[name]
     is_audio = len(times) != padded  # one time for all of its samples
     if is_audio and values.shape[-1:] == (padded,):
