@@ -69,7 +69,7 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """URLs asked for since `open`, other than files and data inside the page."""
+        """URLs asked for since `open`, other than files, data and the browser's own."""
         messages = [
             json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
         ]
@@ -78,7 +78,7 @@ class Browser:
             for message in messages
             if message["method"] == "Network.requestWillBeSent"
         ]
-        return [url for url in urls if not url.startswith(("file:", "data:", "about:"))]
+        return [url for url in urls if not url.startswith(("file:", "data:", "about:", "chrome:"))]
 
 
 @contextmanager

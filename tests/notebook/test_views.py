@@ -101,6 +101,24 @@ def test_a_stream_with_a_problem_is_listed_with_it(tmp_path: Path) -> None:
     assert problem is not None and "<em title=" in page and "no rows with times" in page
 
 
+@pytest.mark.parametrize("name", ["aria-mps", "euroc-micro", "gopro-gpmf", "hot3d-quest3", "neon"])
+def test_real_recordings_are_shown_and_browsed(real: Path, name: str) -> None:
+    with gl.open(real / name) as recording:
+        page = notebook.recording_page(recording)
+        shown = recording.browse(duration=0.4, limit=1)
+        usable = [s for s in recording.streams.values() if s.problem is None and len(s.timeline)]
+    assert page.count('class="stream"') == len(recording.streams)
+    assert page.count("<svg") == len(usable)
+    assert page.count('class="marks"') == 1
+    assert shown.html.count('class="track"') >= 1
+
+
+def test_unrelated_clocks_have_axes_of_their_own(real: Path) -> None:
+    with gl.open(real / "video-vfr") as recording:
+        page = notebook.recording_page(recording)
+    assert "2 unrelated clocks" in page and 'class="marks"' not in page
+
+
 def test_the_plot_of_a_sample_shows_masks_grid_and_path(recording: gl.Recording) -> None:
     window = recording.read(FIELDS, recording.start_ns + 4_000_000_000, 2.0)
     figure = notebook.plot(window)

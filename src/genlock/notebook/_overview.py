@@ -15,6 +15,9 @@ from genlock.recording import Recording
 from genlock.stream import Stream
 from genlock.timeline import SECOND_NS
 
+Axes = dict[str, tuple[int, int]]
+"""Start and end in ns of each clock's time axis."""
+
 WIDTH, BAR = 1000, 22
 BINS = 250
 COLOURS = {
@@ -49,31 +52,43 @@ def recording_page(recording: Recording) -> str:
         _row(stream, facts.get(name), axes.get(stream.info.clock, (0, 1)))
         for name, stream in recording.streams.items()
     )
-    seconds = {(end - start) / SECOND_NS for start, end in axes.values()}
-    span = f"{max(seconds):.3f} s" if seconds else "no rows with times"
-    starts = ", ".join(dict.fromkeys(f"{start} ns" for start, _ in axes.values()))
-    head = element("b", escape(recording.uri))
-    head += element("span", escape(f"clock {recording.clock or '?'} · from {starts} · {span}"))
+    head = element("b", escape(recording.uri)) + element("span", escape(_span(recording, axes)))
     body = (
         element("header", head)
-        + element("div", rows, class_="streams")
+        + element("div", rows + _ruler(axes), class_="streams")
         + _thumbnails(streams, recording)
     )
     return page(recording.uri, body, asset("overview.css"))
 
 
-def _ruler(seconds: float) -> str:
+def _span(recording: Recording, axes: Axes) -> str:
+    ends = set(axes.values())
+    if not ends:
+        return "no rows with times"
+    if len(ends) > 1:
+        return f"{len(axes)} unrelated clocks: each has an axis of its own"
+    ((start_ns, end_ns),) = ends
+    seconds = (end_ns - start_ns) / SECOND_NS
+    return f"clock {recording.clock} · from {start_ns} ns · {seconds:.3f} s"
+
+
+def _ruler(axes: Axes) -> str:
+    """Seconds below the bars, if they share an axis."""
+    if len(set(axes.values())) != 1:
+        return ""
+    ((start_ns, end_ns),) = set(axes.values())
+    seconds = (end_ns - start_ns) / SECOND_NS
     marks = "".join(element("span", f"{seconds * i / 4:.3g} s") for i in range(5))
     return element("div", element("div", marks, class_="marks"), class_="ruler")
 
 
-def _axes(recording: Recording, facts: dict[str, Facts]) -> dict[str, tuple[int, int]]:
+def _axes(recording: Recording, facts: dict[str, Facts]) -> Axes:
     """The time axis of each clock: one for all streams, unless their clocks are unrelated."""
     try:
         whole = (recording.start_ns, recording.end_ns)
         return {recording.streams[name].info.clock: whole for name in facts}
     except GenlockError:
-        axes: dict[str, tuple[int, int]] = {}
+        axes: Axes = {}
         for name, fact in facts.items():
             clock = recording.streams[name].info.clock
             start, end = axes.get(clock, (fact.start_ns, fact.end_ns))
