@@ -5,7 +5,10 @@ Drawing stands on top of what it draws, so this module imports it only when some
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
+
+from genlock.fields import Fields
+from genlock.timeline import Seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,11 +42,22 @@ class SampleViews:
 class RecordingViews:
     """How a `Recording` shows itself."""
 
-    def browse(self, *args: Any, **options: Any) -> Player:
+    def browse(
+        self,
+        fields: Fields | None = None,
+        *,
+        duration: Seconds = 2.0,
+        stride: Seconds | None = None,
+        start_ns: int | None = None,
+        limit: int = 12,
+    ) -> Player:
         """Windows to move through: `genlock.notebook.browse` says how."""
         from genlock import notebook
 
-        return notebook.browse(cast("Recording", self), *args, **options)
+        recording = cast("Recording", self)
+        return notebook.browse(
+            recording, fields, duration=duration, stride=stride, start_ns=start_ns, limit=limit
+        )
 
     def _repr_html_(self) -> str:
         from genlock import notebook
