@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._memory import ArraySpec, Block, Ring, block_size, carve
+from genlock._views import SampleViews
 from genlock.color import Finish, finish_of, to_rgb
 from genlock.errors import FieldError
 from genlock.fetch import Planned, Slot, SlotSpec
@@ -29,7 +30,7 @@ CONSTANTS = ("intrinsics", "distortion", "color")
 
 
 @dataclass(eq=False)
-class Sample(MutableMapping[str, Any]):
+class Sample(SampleViews, MutableMapping[str, Any]):
     """One window's values by field name, as NumPy arrays (labels: a list).
 
     mask, times, source_times, lengths, intrinsics, distortion: by field name as in `Batch`,
@@ -101,14 +102,50 @@ class Batch(Mapping[str, Any]):
             for name, value in self.data.items()
         }
 
+    def sample(self, i: int) -> Sample:
+        """One window of the batch as NumPy arrays on the host, padding cut off."""
+        sample = Sample(self.windows[i])
+        for name, value in self.data.items():
+            sample[name] = value[i] if isinstance(value, list) else _host(value[i])
+            if name in self.mask:
+                _cut(sample, name, *(part[name][i] for part in self._aligned()))
+        for kept, part in (
+            (sample.intrinsics, self.intrinsics),
+            (sample.distortion, self.distortion),
+        ):
+            kept.update({name: _host(value[i]) for name, value in part.items()})
+        return sample
+
+    def _aligned(self) -> tuple[dict[str, torch.Tensor], ...]:
+        return self.mask, self.times, self.source_times, self.lengths
+
     def tensors(self) -> Iterator[torch.Tensor]:
         """Every tensor of the batch."""
-        aligned = (self.data, self.mask, self.times, self.source_times, self.lengths)
-        for part in (*aligned, self.intrinsics, self.distortion):
+        for part in (self.data, *self._aligned(), self.intrinsics, self.distortion):
             yield from (value for value in part.values() if not isinstance(value, list))
 
     def __repr__(self) -> str:
         return f"Batch({len(self.windows)} windows{_shapes(self)})"
+
+
+def _host(value: Any) -> Any:
+    """A tensor as an array; bfloat16, which NumPy lacks, as float32."""
+    return (value.float() if str(value.dtype) == "torch.bfloat16" else value).cpu().numpy()
+
+
+def _cut(sample: Sample, name: str, mask: Any, times: Any, source_times: Any, length: Any) -> None:
+    """Give a field of a sample its mask and times, all without padding."""
+    steps, padded = int(length), len(mask)
+    sample.lengths[name] = steps
+    sample.mask[name] = _host(mask)[:steps]
+    sample.times[name] = _host(times)[:steps]
+    sample.source_times[name] = _host(source_times)[:steps]
+    values = sample[name]
+    is_audio = len(times) != padded  # one time for all of its samples
+    if is_audio and values.shape[-1:] == (padded,):
+        sample[name] = values[..., :steps]
+    elif values.shape[:1] == (padded,):
+        sample[name] = values[:steps]
 
 
 def _shapes(values: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from tqdm.auto import tqdm
 from genlock import windows as pure
 from genlock._memory import Ring
 from genlock._pool import SharedPool
+from genlock._views import RecordingViews
 from genlock.batch import Assembly, Sample, finished
 from genlock.calibration import Calibration
 from genlock.collection import expanded
@@ -30,7 +31,7 @@ from genlock.timeline import ClockMap, Seconds, Timeline, to_ns
 from genlock.windows import Window
 
 
-class Recording:
+class Recording(RecordingViews):
     """An open recording: streams on one clock, and windows of them read as samples.
 
     A context manager; thread-safe; pickles by its path and options (not if it was opened from

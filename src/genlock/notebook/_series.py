@@ -1,0 +1,73 @@
+"""A sample's fields as series on one time axis: what kind each is, and seconds of its grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genlock.batch import Sample
+from genlock.timeline import SECOND_NS
+
+Kind = Literal["pictures", "depth", "audio", "pose", "sensor"]
+Seconds = NDArray[np.float64]
+POSE_NAMES = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
+UNIT_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Series:
+    """One field of a sample. mask: bool [T], of audio [N]; seconds: the same, from the start."""
+
+    name: str
+    kind: Kind
+    values: NDArray[Any]
+    mask: NDArray[np.bool_]
+    seconds: Seconds
+
+    @cached_property
+    def traces(self) -> NDArray[np.float64]:
+        """Numbers [D, T] to draw as lines, NaN where masked."""
+        rows = self.values if self.kind == "audio" else self.values.reshape(len(self.mask), -1).T
+        return np.where(self.mask, rows, np.nan).astype(np.float64)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the traces."""
+        return POSE_NAMES if self.kind == "pose" else tuple(map(str, range(len(self.traces))))
+
+
+def series_of(sample: Sample) -> list[Series]:
+    """Every array field of a sample that has grid times, in the sample's order."""
+    return list(_series(sample))
+
+
+def _series(sample: Sample) -> Iterator[Series]:
+    for name, values in sample.items():
+        if not isinstance(values, np.ndarray) or name not in sample.mask or values.ndim < 1:
+            continue
+        mask, times = sample.mask[name], sample.times[name]
+        seconds = (times - sample.window.start_ns) / SECOND_NS
+        kind = _kind(values, mask, times)
+        if kind == "audio" and len(mask):
+            step = sample.window.duration_ns / SECOND_NS / len(mask)
+            seconds = seconds[0] + np.arange(len(mask)) * step
+        if values.shape[-1 if kind == "audio" else 0] == len(mask):
+            yield Series(name, kind, values, mask, seconds)
+
+
+def _kind(values: NDArray[Any], mask: NDArray[np.bool_], times: NDArray[np.int64]) -> Kind:
+    """What a field is, by its shape: a sample does not carry the fields it was read with."""
+    if values.ndim >= 3:
+        return "depth" if values.ndim == 3 else "pictures"
+    if len(times) == 1 and values.ndim == 2 and values.shape[1] == len(mask) > 1:
+        return "audio"
+    if values.shape[1:] == (7,) and mask.any():
+        norms = np.linalg.norm(values[mask, 3:].astype(np.float64), axis=1)
+        if np.allclose(norms, 1, atol=UNIT_TOLERANCE):
+            return "pose"
+    return "sensor"
