@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, colours on a terminal alone."""
+"""What commands take and print: a path, tables for people, JSON for programs, colours on a terminal alone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import json
 import os
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from genlock.doctor import Severity
 
+RecordingPath = Annotated[
+    str, typer.Argument(metavar="PATH", help="A recording: a folder, a file or a URL.")
+]
 ERRORS_FOUND, FAILED, INTERRUPTED = 1, 3, 130
 COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 

@@ -10,7 +10,9 @@ from genlock.cli._output import as_json, heading, say, table
 
 
 def bench(
-    path: Annotated[str, typer.Argument(help="A recording: a folder, a file or a URL.")],
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A recording: a folder, a file or a URL.")
+    ],
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each run lasts.")] = 3.0,
     duration: Annotated[float, typer.Option(min=0.01, help="Seconds in a window.")] = 1.0,
     batch_size: Annotated[int, typer.Option(min=1, help="Windows in a batch.")] = 4,

@@ -18,7 +18,9 @@ from genlock.stats import available_cpus
 
 
 def check(
-    paths: Annotated[list[str], typer.Argument(help="Recordings: folders, files, URLs.")],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH...", help="Recordings: folders, files, URLs.")
+    ],
     decode: Annotated[
         Decode, typer.Option(help="Frames to decode: a few of each stream, all, or none.")
     ] = "sample",

@@ -20,7 +20,9 @@ Row = dict[str, Any]
 
 
 def info(
-    path: Annotated[str, typer.Argument(help="A recording: a folder, a file or a URL.")],
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A recording: a folder, a file or a URL.")
+    ],
     packets: Annotated[
         bool, typer.Option("--packets", help="Also key frames, GOPs and sizes of packets.")
     ] = False,

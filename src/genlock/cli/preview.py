@@ -30,7 +30,9 @@ STYLE = (
 
 
 def preview(
-    path: Annotated[str, typer.Argument(help="A recording: a folder, a file or a URL.")],
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="A recording: a folder, a file or a URL.")
+    ],
     out: Annotated[Path, typer.Option("-o", "--out", help="An .html or .png to write.")],
     duration: Annotated[float, typer.Option(min=0.01, help="Seconds to show closely.")] = 2.0,
     start: Annotated[
