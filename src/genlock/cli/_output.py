@@ -1,4 +1,4 @@
-"""What commands take and print: a path, tables for people, JSON for programs, colours on a terminal alone."""
+"""What commands take and print: tables for people, JSON for programs, colours on terminals."""
 
 from __future__ import annotations
 
