@@ -207,6 +207,18 @@ def test_drift_between_poses_and_gyroscope(damaged: Path) -> None:
     assert ppm == pytest.approx(1e6 * (scale / true_scale - 1), rel=0.15)
 
 
+def test_columns_without_values(damaged: Path) -> None:
+    def emptied(row: str) -> str:
+        time, _, pitch = row.split(",")
+        return f"{time},nan,{pitch}"
+
+    change_csv(damaged / "gaze.csv", lambda rows: [emptied(row) for row in rows])
+    finding = only(damaged, "empty-columns")
+    assert (finding.stream, finding.count) == ("gaze", 1)
+    assert finding.problem.endswith(": yaw")
+    assert only(damaged, "invalid-rows").count == 36  # blinks, of the other column
+
+
 def test_norms_of_quaternions(damaged: Path) -> None:
     def doubled(values: np.ndarray) -> np.ndarray:
         return np.where(np.arange(len(values)) == 7, 2 * values, values)
@@ -272,6 +284,12 @@ def test_sound_that_ends_before_the_picture(tmp_path: Path) -> None:
     finding = only(write_media(tmp_path / "short.mkv", 20, 1.7), "av-drift")
     assert finding.stream == "audio"
     assert "+300 ms" in finding.problem
+
+
+def test_a_picture_that_is_late_throughout_does_not_drift(tmp_path: Path) -> None:
+    path = write_media(tmp_path / "late.mkv", 20, 2.0, late=3)
+    assert only(path, "av-offset").stream == "video"
+    assert not findings(path, "av-drift")
 
 
 def test_a_picture_that_begins_late(tmp_path: Path) -> None:

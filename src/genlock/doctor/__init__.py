@@ -51,6 +51,7 @@ RECORDING_CHECKS: tuple[Callable[[Opened], Iterator[Finding]], ...] = (
     values.gyroscope,
     values.quaternions,
     values.positions,
+    values.empty_columns,
     values.invalid_rows,
     motion.pose_against_gyroscope,
     container.duration,

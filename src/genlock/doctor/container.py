@@ -57,7 +57,8 @@ def offset(opened: Opened) -> Iterator[Finding]:
             advice = "Genlock keeps that offset; readers that count frames from zero lose it"
             yield Finding("av-offset", "warning", text, advice, kinds["video"], video.start_ns)
         behind = video.end_ns - audio.end_ns
-        if abs(behind) > max(LIP_SYNC_NS, video.period_ns) + 0.01 * (audio.end_ns - audio.start_ns):
+        alike = max(LIP_SYNC_NS, video.period_ns) + 0.01 * (audio.end_ns - audio.start_ns)
+        if min(abs(behind), abs(behind - ahead)) > alike:  # and not as far apart all along
             text = f"the pictures end {behind / 1e6:+.0f} ms after the sound"
             advice = "one of them was cut, lost data or ran on a clock of its own: compare the ends"
             yield Finding("av-drift", "warning", text, advice, kinds["audio"], audio.end_ns)

@@ -10,8 +10,9 @@ from genlock.opened import Opened
 from genlock.stream import Stream
 from genlock.timeline import SECOND_NS
 
-SHORTER = 0.9
-"""A stream that covers less than this share of the recording shortens what windows can use."""
+SHORTER, LACKS_NS = 0.9, SECOND_NS // 2
+"""A stream that covers less than this share of the recording, and lacks that much of it, shortens
+what windows can use."""
 
 
 def clocks(opened: Opened) -> Iterator[Finding]:
@@ -33,7 +34,8 @@ def coverage(opened: Opened) -> Iterator[Finding]:
     for stream in streams:
         timeline = stream.timeline
         late, early = timeline.start_ns - start_ns, end_ns - timeline.end_ns
-        if timeline.end_ns - timeline.start_ns < SHORTER * (end_ns - start_ns):
+        share = 1 - (late + early) / (end_ns - start_ns)
+        if share < SHORTER and late + early > LACKS_NS:
             text = (
                 f"it begins {late / SECOND_NS:.3f} s after the recording and ends "
                 f"{early / SECOND_NS:.3f} s before it"

@@ -161,12 +161,33 @@ def positions(opened: Opened) -> Iterator[Finding]:
             yield Finding("positions", "error", text, advice, stream.name)
 
 
+def empty_columns(opened: Opened) -> Iterator[Finding]:
+    """Columns without any value: together with others they make every row invalid."""
+    for stream in _tables(opened, "sensor"):
+        columns = opened.columns(stream.name)
+        if empty := [name for name, values in columns.items() if _is_empty(values)]:
+            text = f"these columns hold no value: {', '.join(empty)}"
+            advice = (
+                "name the others with columns=[…]: a row counts if all it is asked for is there"
+            )
+            yield Finding("empty-columns", "warning", text, advice, stream.name, count=len(empty))
+
+
+def _is_empty(values: NDArray[Any]) -> bool:
+    return np.issubdtype(values.dtype, np.floating) and not np.isfinite(values).any()
+
+
 def invalid_rows(opened: Opened) -> Iterator[Finding]:
     """Rows with NaN or infinity, or quaternions of zero: they are masked."""
     for stream in (*_tables(opened, "sensor"), *_tables(opened, "pose")):
-        columns = POSE_COLUMNS if stream.info.modality == "pose" else None
-        values, whole = opened.table(stream.name, columns, "float64")
-        if len(values) and not whole.all():
+        columns: tuple[str, ...] = POSE_COLUMNS
+        if stream.info.modality == "sensor":
+            stored = opened.columns(stream.name)
+            columns = tuple(name for name, values in stored.items() if not _is_empty(values))
+        if not columns:
+            continue
+        _, whole = opened.table(stream.name, columns, "float64")
+        if not whole.all():
             count = int((~whole).sum())
             text = f"{count} of {len(whole)} rows hold no usable value"
             advice = "they are masked, and interpolated over where gaps are short"
