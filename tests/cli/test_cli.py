@@ -120,6 +120,43 @@ class TestCheck:
         assert result.exit_code == 1
         assert "does not exist" in result.stdout
 
+    def test_a_folder_stands_for_what_is_in_it(self, sample: Path, tmp_path: Path) -> None:
+        for name in ("b", "a"):
+            copy = tmp_path / name
+            copy.mkdir()
+            (copy / "gaze.csv").write_bytes((sample / "gaze.csv").read_bytes())
+        (tmp_path / "a" / "gaze.csv").write_text("t_ms,x\n")
+        result = run("check", tmp_path, "--json")
+        found = [finding["recording"] for finding in json.loads(result.stdout)]
+        assert found == [str(tmp_path / name / "gaze.csv") for name in ("a", "b")]
+
+
+class TestIndex:
+    def test_recordings_are_kept(
+        self, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GENLOCK_CACHE", str(tmp_path))
+        monkeypatch.setenv("GENLOCK_INDEX", "1")
+        told = printed("index", sample, "--json")
+        assert told == {
+            "folder": str(tmp_path / "index"),
+            "recordings": [str(sample)],
+            "failed": [],
+        }
+        assert [entry for entry in (tmp_path / "index").rglob("*") if entry.is_file()]
+
+    def test_one_that_does_not_open_exits_with_3(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("GENLOCK_CACHE", str(tmp_path))
+        monkeypatch.setenv("GENLOCK_INDEX", "1")
+        bad = tmp_path / "bad.wav"
+        bad.write_bytes(b"RIFF")
+        result = run("index", bad)
+        assert result.exit_code == 3
+        assert "0 of 1 recordings are in" in result.stdout
+        assert "bad.wav" in result.stderr
+
 
 class TestPreview:
     def test_a_page_of_its_own(self, sample: Path, tmp_path: Path) -> None:

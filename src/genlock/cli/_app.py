@@ -10,6 +10,7 @@ from genlock.cli._output import FAILED, INTERRUPTED, complain
 from genlock.cli.bench import bench
 from genlock.cli.checking import check
 from genlock.cli.demo import demo
+from genlock.cli.indexing import index
 from genlock.cli.info import info
 from genlock.cli.preview import preview
 from genlock.errors import GenlockError
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (info, check, preview, bench, demo):
+for command in (info, check, preview, bench, index, demo):
     app.command()(command)
 
 

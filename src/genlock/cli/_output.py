@@ -15,6 +15,10 @@ from genlock.doctor import Severity
 RecordingPath = Annotated[
     str, typer.Argument(metavar="PATH", help="A recording: a folder, a file or a URL.")
 ]
+RecordingPaths = Annotated[
+    list[str],
+    typer.Argument(metavar="PATH...", help="Recordings, or folders of many: folders, files, URLs."),
+]
 ERRORS_FOUND, FAILED, INTERRUPTED = 1, 3, 130
 COLORS: Mapping[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 

@@ -11,16 +11,16 @@ import typer
 from tqdm.auto import tqdm
 
 from genlock._threads import Channel, TaskPool, join
-from genlock.cli._output import ERRORS_FOUND, as_json, heading, say, severity
+from genlock.cli._output import ERRORS_FOUND, RecordingPaths, as_json, heading, say, severity
+from genlock.collection import recordings
 from genlock.doctor import SEVERITIES, Decode, Finding, check_path
 from genlock.doctor.finding import counted
+from genlock.errors import GenlockError
 from genlock.stats import available_cpus
 
 
 def check(
-    paths: Annotated[
-        list[str], typer.Argument(metavar="PATH...", help="Recordings: folders, files, URLs.")
-    ],
+    paths: RecordingPaths,
     decode: Annotated[
         Decode, typer.Option(help="Frames to decode: a few of each stream, all, or none.")
     ] = "sample",
@@ -30,9 +30,10 @@ def check(
 ) -> None:
     """Say what is wrong with recordings, where, and what to do. Exits with 1 on errors."""
     found: list[Finding] = []
-    bar = tqdm(total=len(paths), desc="checking", unit="", delay=1, disable=None, leave=False)
+    uris = [uri for path in paths for uri in _recordings(path)]
+    bar = tqdm(total=len(uris), desc="checking", unit="", delay=1, disable=None, leave=False)
     with bar:
-        for path, findings in _checked(paths, decode, threads or available_cpus()):
+        for path, findings in _checked(uris, decode, threads or available_cpus()):
             found += findings
             if not json:
                 with bar.external_write_mode():
@@ -43,6 +44,14 @@ def check(
     grave = SEVERITIES[: 2 if strict else 1]
     if any(finding.severity in grave for finding in found):
         raise typer.Exit(ERRORS_FOUND)
+
+
+def _recordings(path: str) -> list[str]:
+    """The recordings that a path stands for; itself where there is none, so that it is told of."""
+    try:
+        return recordings(path) or [path]
+    except GenlockError:
+        return [path]
 
 
 def _checked(
