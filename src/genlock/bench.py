@@ -20,7 +20,7 @@ from genlock.demo import choose_fields
 from genlock.errors import WindowError
 from genlock.fields import Field, Video
 from genlock.interfaces import UnitTable
-from genlock.loader import Loader
+from genlock.loader import CACHE_BYTES, Loader
 from genlock.recording import Recording, Windows
 from genlock.recording import open as open_recording
 from genlock.stats import StageStats, Stats, available_cpus
@@ -159,9 +159,10 @@ def _advice(bench: Bench) -> Iterator[str]:
             )
     per_epoch = many.stats.bytes / many.stats.windows * bench.windows if many.stats.windows else 0
     if 0 < per_epoch < 0.25 * _memory_bytes() and bench.windows:
+        size = "" if per_epoch < CACHE_BYTES else f", cache_bytes={int(per_epoch)}"
         yield (
-            f"Cache: an epoch's {bench.windows} windows take {per_epoch / 1e6:.0f} MB decoded. "
-            "They fit into memory: without random cropping, decode once and keep the batches."
+            f"Cache: an epoch's {bench.windows} windows take {per_epoch / 1e6:.0f} MB decoded, and "
+            f'fit into memory: Loader(…, cache="ram"{size}) decodes them in the first epoch alone.'
         )
 
 
