@@ -76,6 +76,16 @@ def test_a_shorter_gop_is_advised_where_the_way_to_windows_is_long(blank: Stats)
     assert "Key frames" not in topics(bench_of(blank, 100, 300, audio, decoding=(far,)))
 
 
+def test_a_process_is_advised_where_it_leaves_python_alone(blank: Stats) -> None:
+    bench = bench_of(blank, 100, 300, BUSY)
+    slowed = replace(bench, many=replace(bench.many, step_speed=0.6))
+    apart = replace(bench.many, step_speed=0.9)
+    (text,) = (t for t in replace(slowed, process=apart).advice if t.startswith("Process"))
+    assert "at 60% of its speed beside the loader's threads and at 90%" in text
+    assert "Process" not in topics(replace(bench, process=apart))
+    assert "Process" not in topics(slowed)
+
+
 def test_a_cache_is_advised_where_it_fits(blank: Stats) -> None:
     assert "an epoch's 10 windows take 10 MB" in bench_of(blank, 100, 300, BUSY).advice[-1]
     assert "Cache" not in topics(bench_of(blank, 100, 300, BUSY, epoch=10**9))

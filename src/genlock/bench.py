@@ -1,12 +1,13 @@
 """How fast does this recording load on this machine, which stage holds it up, what would help?
 
-Two runs of the same loader over the same windows, once with one thread per stage and once with as
-many as there are CPUs, and the video's packet table, give the numbers that the advice rests on.
+Runs of the same loader over the same windows, with one thread per stage, with as many as there are
+CPUs, and in a child process, and the video's packet table, give the numbers for the advice.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -39,17 +40,23 @@ SAME, SCALES = 1.15, 1.3
 """Speed-ups: below the first, threads bring nothing; above the second, they do."""
 RUN_UP = 0.25
 """Share of decoded packets that only lead from the key frame to the window, worth a word."""
+STEP = 300_000
+"""Turns of an empty loop, about 5 ms: long enough for threads to ask for the interpreter."""
 WAITING = 0.5
 """CPU seconds per busy second below which threads wait rather than work."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the loader. threads: of each stage; 0 for as many as there are CPUs."""
+    """One run of the loader. threads: the most that a stage has.
+
+    step_speed: how fast a step in Python runs beside it, 1 being its speed alone.
+    """
 
     threads: int
     seconds: float
     stats: Stats
+    step_speed: float = 1.0
 
     @property
     def windows_per_s(self) -> float:
@@ -82,7 +89,8 @@ class Decoding:
 class Bench:
     """What was measured. open_s: to open the recording. cpus: usable here. windows: of an epoch.
 
-    one, many: runs with one thread per stage, and with the loader's own choice.
+    one, many: runs with one thread per stage, and with the loader's own choice. process: the same
+    in a child process, where that is possible.
     """
 
     recording: str
@@ -92,6 +100,7 @@ class Bench:
     one: Run
     many: Run
     decoding: tuple[Decoding, ...]
+    process: Run | None = None
 
     @property
     def speedup(self) -> float:
@@ -117,13 +126,13 @@ class Bench:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        runs = {"one_thread": self.one, "threads": self.many}
+        runs = {"one_thread": self.one, "threads": self.many, "process": self.process}
         return {
             "recording": self.recording,
             "cpus": self.cpus,
             "open_s": self.open_s,
             "windows": self.windows,
-            **{name: _plain(run) for name, run in runs.items()},
+            **{name: _plain(run) for name, run in runs.items() if run is not None},
             "decoding": [asdict(cost) for cost in self.decoding],
             "bottleneck": self.bottleneck,
             "advice": self.advice,
@@ -132,7 +141,8 @@ class Bench:
 
 def _plain(run: Run) -> dict[str, Any]:
     stats = asdict(run.stats)
-    return {"seconds": run.seconds, "windows_per_s": run.windows_per_s, **stats}
+    speeds = {"windows_per_s": run.windows_per_s, "step_speed": run.step_speed}
+    return {"seconds": run.seconds, **speeds, **stats}
 
 
 def _advice(bench: Bench) -> Iterator[str]:
@@ -157,6 +167,13 @@ def _advice(bench: Bench) -> Iterator[str]:
                 f"{cost.stream!r}, {cost.run_up:.0f} only lead from the key frame to it. Re-encode "
                 f"with a shorter GOP: ffmpeg -i IN -c:v libx264 -g {gop} OUT."
             )
+    apart = bench.process
+    if apart is not None and apart.step_speed > SCALES * many.step_speed:
+        yield (
+            f"Process: a step in Python runs at {many.step_speed:.0%} of its speed beside the "
+            f"loader's threads and at {apart.step_speed:.0%} beside its process: "
+            "Loader(…, process=True)."
+        )
     per_epoch = many.stats.bytes / many.stats.windows * bench.windows if many.stats.windows else 0
     if 0 < per_epoch < 0.25 * _memory_bytes() and bench.windows:
         size = "" if per_epoch < CACHE_BYTES else f", cache_bytes={int(per_epoch)}"
@@ -176,7 +193,7 @@ def bench(
 ) -> Bench:
     """Measure how fast a recording loads, with small fields of each modality.
 
-    seconds: how long each of two runs lasts at least. duration: of windows, in seconds; they
+    seconds: how long each run lasts at least. duration: of windows, in seconds; they
     overlap by half and are shuffled. Raises what opening and reading raise, WindowError for a
     recording shorter than a window.
     """
@@ -191,23 +208,40 @@ def bench(
         if not len(windows):
             raise WindowError(f"{recording.uri} is shorter than {duration} s: ask for less")
         costs = tuple(_decoding(recording, fields, windows))
-        one, many = (
-            _run(windows, fields, min(batch_size, len(windows)), threads, seconds)
-            for threads in tqdm((1, 0), "measuring", delay=1, disable=None, leave=False)
-        )
-        return Bench(recording.uri, available_cpus(), open_s, len(windows), one, many, costs)
+        size = min(batch_size, len(windows))
+        ways: list[dict[str, Any]] = [{"threads": 1}, {}]
+        if sys.platform == "linux":
+            ways.append({"process": True})
+        alone_s = min(_step() for _ in range(5))
+        bar = tqdm(ways, "measuring", delay=1, disable=None, leave=False)
+        runs = [
+            _run(Loader(windows, fields, batch_size=size, **way), seconds, alone_s) for way in bar
+        ]
+        one, many, *rest = runs
+        cpus, process = available_cpus(), rest[0] if rest else None
+        return Bench(recording.uri, cpus, open_s, len(windows), one, many, costs, process)
 
 
-def _run(
-    windows: Windows, fields: Mapping[str, Field], batch_size: int, threads: int, seconds: float
-) -> Run:
-    began = time.perf_counter()
-    with Loader(windows, fields, batch_size=batch_size, threads=threads or None) as loader:
+def _run(loader: Loader, seconds: float, alone_s: float) -> Run:
+    """Load for a while with a short step in Python after each batch, as training has."""
+    began, steps = time.perf_counter(), []
+    with loader:
         while True:
             for _ in loader:
+                steps.append(_step())
                 elapsed = time.perf_counter() - began
                 if elapsed > seconds:
-                    return Run(threads, elapsed, loader.stats())
+                    stats, speed = loader.stats(), alone_s / float(np.median(steps))
+                    threads = max(stage.threads for stage in stats.stages)
+                    return Run(threads, elapsed, stats, speed)
+
+
+def _step() -> float:
+    """Seconds that some milliseconds' worth of Python take."""
+    began = time.perf_counter()
+    for _ in range(STEP):
+        pass
+    return time.perf_counter() - began
 
 
 def _decoding(

@@ -191,6 +191,8 @@ class TestBench:
         assert {stage["threads"] for stage in told["one_thread"]["stages"]} == {1}
         names = {stage["name"] for stage in told["threads"]["stages"]}
         assert names == {"plan", "video", "image", "audio", "table"}
+        assert ("process" in told) == (sys.platform == "linux")
+        assert all(told[run]["step_speed"] > 0 for run in ("one_thread", "threads"))
         assert told["bottleneck"].startswith("The bottleneck is ")
         (cost,) = told["decoding"]
         assert (cost["stream"], cost["wanted"]) == ("camera-rgb", 10)

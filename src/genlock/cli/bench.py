@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from genlock.cli._output import as_json, heading, say, table
+from genlock.stats import StageStats
 
 
 def bench(
@@ -29,18 +30,18 @@ def bench(
     say(f"{heading(measured.recording)}: opened in {1000 * measured.open_s:.0f} ms")
     say(f"{many.windows_per_s:.1f} windows/s, {many.stats.bytes / many.seconds / 1e6:.1f} MB/s")
     say(f"{one.windows_per_s:.1f} windows/s with one thread per stage\n")
-    rows = [
-        [
-            stage.name,
-            str(stage.threads),
-            f"{stage.items / many.seconds:.1f}",
-            f"{1000 * stage.busy_s / max(1, stage.items):.2f}",
-            f"{1000 * stage.cpu_s / max(1, stage.items):.2f}",
-            f"{min(stage.load, 1):.0%}",
-        ]
-        for stage in many.stats.stages
-    ]
+    rows = [_stage_row(stage, many.seconds) for stage in many.stats.stages]
     table(["stage", "threads", "items/s", "ms each", "CPU ms each", "load"], rows)
     say(f"\n{measured.bottleneck}")
     for sentence in measured.advice:
         say(f"- {sentence}")
+
+
+def _stage_row(stage: StageStats, seconds: float) -> list[str]:
+    """A stage's numbers; planning counts no items."""
+    items = stage.items
+    each = ["", "", ""]
+    if items:
+        milliseconds = (1000 * spent / items for spent in (stage.busy_s, stage.cpu_s))
+        each = [f"{items / seconds:.1f}", *(f"{value:.2f}" for value in milliseconds)]
+    return [stage.name, str(stage.threads), *each, f"{min(stage.load, 1):.0%}"]
