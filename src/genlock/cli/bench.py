@@ -6,14 +6,12 @@ from typing import Annotated
 
 import typer
 
-from genlock.cli._output import as_json, heading, say, table
+from genlock.cli._output import RecordingPath, as_json, heading, say, table
 from genlock.stats import StageStats
 
 
 def bench(
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="A recording: a folder, a file or a URL.")
-    ],
+    path: RecordingPath,
     seconds: Annotated[float, typer.Option(min=0.1, help="How long each run lasts.")] = 3.0,
     duration: Annotated[float, typer.Option(min=0.01, help="Seconds in a window.")] = 1.0,
     batch_size: Annotated[int, typer.Option(min=1, help="Windows in a batch.")] = 4,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from genlock.cli._output import as_json, heading, say, table
+from genlock.cli._output import RecordingPath, as_json, heading, say, table
 from genlock.interfaces import UnitTable
 from genlock.recording import Recording
 from genlock.recording import open as open_recording
@@ -20,9 +20,7 @@ Row = dict[str, Any]
 
 
 def info(
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="A recording: a folder, a file or a URL.")
-    ],
+    path: RecordingPath,
     packets: Annotated[
         bool, typer.Option("--packets", help="Also key frames, GOPs and sizes of packets.")
     ] = False,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from genlock.cli._output import say
+from genlock.cli._output import RecordingPath, say
 from genlock.doctor import Finding, check
 from genlock.errors import FieldError
 from genlock.recording import Recording
@@ -30,9 +30,7 @@ STYLE = (
 
 
 def preview(
-    path: Annotated[
-        str, typer.Argument(metavar="PATH", help="A recording: a folder, a file or a URL.")
-    ],
+    path: RecordingPath,
     out: Annotated[Path, typer.Option("-o", "--out", help="An .html or .png to write.")],
     duration: Annotated[float, typer.Option(min=0.01, help="Seconds to show closely.")] = 2.0,
     start: Annotated[
