@@ -68,7 +68,7 @@ def test_a_shorter_gop_is_advised_where_the_way_to_windows_is_long(blank: Stats)
     far = Decoding("camera", wanted=10, span=30, run_up=60)
     bench = bench_of(blank, 100, 300, BUSY, decoding=(far,))
     (text,) = (sentence for sentence in bench.advice if sentence.startswith("Key frames"))
-    assert "of 90 packets decoded for a window of 'camera', 60 only lead" in text
+    assert "of 90 packets decoded for a lone window of 'camera', 60 only lead" in text
     assert "-g 8 " in text
     near = replace(far, run_up=5)
     assert "Key frames" not in topics(bench_of(blank, 100, 300, BUSY, decoding=(near,)))
