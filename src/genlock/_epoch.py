@@ -22,6 +22,7 @@ from genlock._recent import Budget
 from genlock._row_cache import RowCache
 from genlock._sample_cache import SampleCache
 from genlock._threads import Channel, ChannelClosed, Meter, Runner, TaskPool, join
+from genlock._trace import SpanLog
 from genlock._work import Adopt, Failure, Finished, Progress, StageCounts, Work
 from genlock.batch import Assembly, Collated, Sample
 from genlock.errors import GenlockError
@@ -46,7 +47,13 @@ class Engine:
 
     adopt: Adopt
 
-    def __init__(self, work: Work, allocate: Callable[[int], Block] = pageable) -> None:
+    def __init__(
+        self,
+        work: Work,
+        allocate: Callable[[int], Block] = pageable,
+        spans: SpanLog | None = None,
+    ) -> None:
+        self.spans = spans or SpanLog()
         self.work = work
         self.order = check_fields(work.fields)
         self.recordings: SharedPool[Opened] = SharedPool(
@@ -55,7 +62,7 @@ class Engine:
         self.decoders = _make_decoders(work)
         self.ring = Ring(work.prefetch + 2, allocate)
         self.cache = SampleCache(work.cache_bytes if work.keeps_samples else 0)
-        self.planning = Meter()
+        self.planning = Meter("plan", self.spans)
         self.templates: dict[str, SlotSpec | None] = {}
         self._pools: dict[str, TaskPool] = {}
         self._epoch: Epoch | None = None
@@ -68,7 +75,7 @@ class Engine:
             if self.closed:
                 raise ChannelClosed
             if pool not in self._pools:
-                self._pools[pool] = TaskPool(pool, self.work.threads[pool])
+                self._pools[pool] = TaskPool(pool, self.work.threads[pool], self.spans)
         self._pools[pool].submit(task)
 
     def count(self, job: Planned, slot: Slot) -> None:
@@ -280,6 +287,7 @@ class Epoch:
         return Finished(pending.number, failures, collated)
 
     def _next(self, wait: bool) -> Pending | None:
+        self.engine.spans.count("batches in the queue", len(self.channel))
         pending = self.channel.get() if wait else self.channel.poll(Pending.is_done)
         if pending is not None:
             self._waiting = pending

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
+from genlock._trace import SpanLog
+
 T = TypeVar("T")
 
 JOIN_SECONDS = 1.5
@@ -82,6 +84,9 @@ class Channel(Generic[T]):
                 self._items.clear()
             self._changed.notify_all()
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     @property
     def closed(self) -> bool:
         return self._closed
@@ -93,9 +98,14 @@ class Channel(Generic[T]):
 
 
 class Meter:
-    """Counts of one stage: busy seconds, CPU seconds, items, bytes. Thread-safe."""
+    """Counts of one stage: busy seconds, CPU seconds, items, bytes. Thread-safe.
 
-    def __init__(self) -> None:
+    spans: where its work is noted as well while a trace is recorded.
+    """
+
+    def __init__(self, name: str, spans: SpanLog) -> None:
+        self._name = name
+        self._spans = spans
         self._lock = threading.Lock()
         self.busy_s = 0.0
         self.cpu_s = 0.0
@@ -105,11 +115,13 @@ class Meter:
     @contextmanager
     def measure(self) -> Iterator[None]:
         """Time a block on the calling thread."""
-        wall, cpu = time.perf_counter(), time.thread_time()
+        began, cpu = time.perf_counter(), time.thread_time()
         try:
             yield
         finally:
-            wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
+            wall, cpu = time.perf_counter() - began, time.thread_time() - cpu
+            if self._spans.on:
+                self._spans.add(self._name, began, wall)
             with self._lock:
                 self.busy_s += wall
                 self.cpu_s += cpu
@@ -128,10 +140,10 @@ class TaskPool:
     what is outstanding.
     """
 
-    def __init__(self, name: str, threads: int) -> None:
+    def __init__(self, name: str, threads: int, spans: SpanLog | None = None) -> None:
         self.name = name
         self.threads = threads
-        self.meter = Meter()
+        self.meter = Meter(name, spans or SpanLog())
         self._tasks: Channel[Callable[[], None]] = Channel(sys.maxsize)
         self._workers = [
             _start(f"genlock-{name}-{i}", _work, self._tasks, self.meter) for i in range(threads)

@@ -7,11 +7,14 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from genlock._epoch import Engine
+from genlock._progress import with_bar
 from genlock._remote import Remote
 from genlock._threads import ChannelClosed
+from genlock._trace import SpanLog, Tracing
 from genlock._work import Batches, Failure, Finished, Transform, Work, Workers
 from genlock.batch import Batch
 from genlock.errors import ClosedError, FieldError, GenlockError, StateError
@@ -92,6 +95,8 @@ class Loader:
         self._continues = True
         self._tally = Tally()
         self._process = os.getpid()
+        self._spans = SpanLog()
+        self._tracing: Tracing | None = None
         check_fields(self.fields)
         if cache_bytes < 0 or (decoders is not None and decoders < 1):
             raise FieldError("cache_bytes must be at least 0 and decoders at least 1")
@@ -108,7 +113,9 @@ class Loader:
             cache is not None,
             decoders,
         )
-        self._workers: Workers = Remote(self._work) if process else Engine(self._work)
+        self._workers: Workers = (
+            Remote(self._work) if process else Engine(self._work, spans=self._spans)
+        )
         self._finalizer = weakref.finalize(self, self._workers.close)
 
     def __len__(self) -> int:
@@ -197,11 +204,34 @@ class Loader:
         """What each stage has done since the loader was made, and the bottleneck."""
         return self._tally.stats(self._workers.progress(), self._work.prefetch, len(self.failures))
 
+    def progress(self, **options: Any) -> Iterator[Batch]:
+        """One epoch, as `iter`, under a bar with windows/s and the share of time spent waiting.
+
+        options: of tqdm (`desc`, `disable`, …). Quiet where the output is no terminal.
+        """
+        batches = iter(self)
+        return with_bar(batches, self._tally, self._position.batch, len(self), options)
+
+    def trace(self, path: str | Path) -> Tracing:
+        """Record what each stage does, how full the queue is and when copies start, from now on.
+
+        The file, for ui.perfetto.dev or chrome://tracing, is written when the result's `with`
+        block ends, its `stop` is called, or the loader is closed. It costs a few µs per task.
+        With process=True it shows this process alone: waiting and copies.
+        """
+        if self._tracing is not None:
+            self._tracing.stop()
+        self._tracing = Tracing(self._spans, path)
+        return self._tracing
+
     def close(self) -> None:
         """End all threads and close all files, within 2 s; safe to call twice."""
-        if os.getpid() == self._process and self._delivery is not None:
+        ours = os.getpid() == self._process
+        if ours and self._delivery is not None:
             self._delivery.close()
         self._finalizer()
+        if ours and self._tracing is not None:
+            self._tracing.stop()
 
     def __enter__(self) -> Loader:
         return self
@@ -234,7 +264,7 @@ class _Iterator(Iterator[Batch]):
 
     def __next__(self) -> Batch:
         self._loader._check_open()
-        with self._loader._tally.waiting():
+        with self._loader._tally.waiting(), self._loader._spans.span("wait for a batch"):
             while True:
                 self._send_ready()
                 if not self._sent:
@@ -255,7 +285,8 @@ class _Iterator(Iterator[Batch]):
                 if finished is None:
                     return
                 collated = finished.collated
-                transfer = None if collated is None else self._delivery.send(collated)
+                with self._loader._spans.span("copy"):
+                    transfer = None if collated is None else self._delivery.send(collated)
                 self._sent.append((finished, transfer))
             except ChannelClosed:
                 closed = self._batches.stopped

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 
 from genlock._work import POOLS, Progress, StageCounts
 from genlock.batch import Batch
@@ -151,6 +152,18 @@ class Stats:
             f"the busiest stage is {busiest.name} ({busiest.load:.0%} of {busiest.threads} "
             f"thread{'s' if busiest.threads > 1 else ''})."
         )
+
+    def _repr_html_(self) -> str:
+        cells = [
+            (s.name, s.threads, s.items, f"{s.busy_s:.2f}", f"{s.cpu_s:.2f}", f"{s.load:.0%}")
+            for s in self.stages
+        ]
+        rows = "".join("<tr><td>" + "<td>".join(map(str, row)) + "</tr>" for row in cells)
+        head = "<tr><th>stage<th>threads<th>items<th>busy s<th>CPU s<th>load</tr>"
+        said = "".join(
+            f"<p>{escape(line)}</p>" for line in str(self).splitlines()[len(cells) + 1 :]
+        )
+        return f"<table>{head}{rows}</table>{said}"
 
     def __str__(self) -> str:
         head = f"{'stage':<10} {'threads':>7} {'items':>8} {'busy s':>9} {'CPU s':>9} {'load':>6}"
