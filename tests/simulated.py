@@ -16,7 +16,8 @@ import numpy as np
 import torch
 
 from genlock._memory import Block
-from genlock.batch import Batch, Collated
+from genlock.assembly import Collated
+from genlock.batch import Batch
 from genlock.device import split_block
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from genlock._memory import ArraySpec, Ring, block_size, carve
-from genlock.batch import Collated
+from genlock.assembly import Collated
 from genlock.device import Delivery, HostBackend, make_backend, torch_dtype
 from simulated import SimulatedDevice, SimulatedTransfer
 

@@ -35,7 +35,7 @@ from genlock._wire import (
     Wire,
 )
 from genlock._work import Progress, Work
-from genlock.batch import Collated
+from genlock.assembly import Collated
 
 PR_SET_PDEATHSIG = 1
 

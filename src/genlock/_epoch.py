@@ -24,7 +24,8 @@ from genlock._sample_cache import SampleCache
 from genlock._threads import Channel, ChannelClosed, Meter, Runner, TaskPool, join
 from genlock._trace import SpanLog
 from genlock._work import Adopt, Failure, Finished, Progress, StageCounts, Work
-from genlock.batch import Assembly, Collated, Sample
+from genlock.assembly import Assembly, Collated
+from genlock.batch import Sample
 from genlock.errors import GenlockError
 from genlock.fetch import Planned, Slot, SlotSpec, plan_window, snap_window
 from genlock.fields import Audio, PictureField, check_fields

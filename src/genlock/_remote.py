@@ -30,7 +30,7 @@ from genlock._shared import map_shared
 from genlock._threads import ChannelClosed
 from genlock._wire import ANY_EPOCH, Ask, BlockAt, CollatedAt, Parcel, Start, Wire
 from genlock._work import Adopt, Finished, Progress, Work
-from genlock.batch import Collated
+from genlock.assembly import Collated
 from genlock.errors import FieldError, GenlockError
 
 CLOSE_SECONDS = 1.0

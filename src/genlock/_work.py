@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from genlock._memory import Block
-from genlock.batch import Collated, Sample
+from genlock.assembly import Collated
+from genlock.batch import Sample
 from genlock.fields import Fields
 from genlock.windows import Window, Windows
 

@@ -16,7 +16,8 @@ import torch
 from numpy.typing import NDArray
 
 from genlock._memory import Block, carve, pageable
-from genlock.batch import Batch, Collated
+from genlock.assembly import Collated
+from genlock.batch import Batch
 
 
 class Backend(Protocol):

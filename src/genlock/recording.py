@@ -17,7 +17,8 @@ from genlock import windows as pure
 from genlock._memory import Ring
 from genlock._pool import SharedPool
 from genlock._views import RecordingViews
-from genlock.batch import Assembly, Sample, finished
+from genlock.assembly import Assembly, finished
+from genlock.batch import Sample
 from genlock.calibration import Calibration
 from genlock.collection import expanded
 from genlock.errors import ClosedError, GenlockError, WindowError

@@ -1,0 +1,294 @@
+"""`Assembly`: how samples become a batch.
+
+A batch is one block of memory: the values, masks and times of every field lie in it one after
+another, so that decoders write straight into it and one copy takes all of it to a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genlock._memory import ArraySpec, Block, Ring, block_size, carve
+from genlock.batch import Batch, Sample
+from genlock.color import Finish, finish_of, to_rgb
+from genlock.errors import FieldError
+from genlock.fetch import Planned, Slot, SlotSpec
+from genlock.windows import Window
+
+if TYPE_CHECKING:  # importing torch takes longer than all else together, and workers need none
+    import torch
+
+PARTS = ("values", "mask", "times", "source_times", "lengths")
+ARRAYS = PARTS[:4]
+CONSTANTS = ("intrinsics", "distortion", "color")
+"""Arrays that belong to a field's values as a whole, where its jobs have them (`Job.constants`)."""
+
+
+@dataclass
+class Collated:
+    """A finished batch in NumPy: what the device stage delivers.
+
+    block holds the arrays of `layout`, a list of (part, field name, spec); extra holds arrays
+    that a transform made, outside of the block; lists holds labels; finishes says what is left to
+    do to values on the device.
+    """
+
+    windows: list[Window]
+    block: Block
+    layout: list[tuple[str, str, ArraySpec]]
+    extra: dict[str, NDArray[Any]]
+    lists: dict[str, list[Any]]
+    order: list[str]
+    finishes: dict[str, Finish] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        return self.block.nbytes + sum(array.nbytes for array in self.extra.values())
+
+    def batch(self, arrays: Sequence[Any], tensor: Callable[[NDArray[Any]], torch.Tensor]) -> Batch:
+        """Make the batch from tensors laid out as `layout`; `tensor` takes `extra` over."""
+        parts = _by_part(self.layout, arrays)
+        values = parts["values"]
+        for name, finish in self.finishes.items():
+            mask = parts["mask"][name]
+            values[name] = to_rgb(values[name], parts["color"][name], finish, mask)
+        values |= {name: tensor(array) for name, array in self.extra.items()} | self.lists
+        data = {name: values[name] for name in self.order}
+        others = [parts[part] for part in (*PARTS[1:], *CONSTANTS[:2])]
+        return Batch(self.windows, data, *others)
+
+
+def _by_part(
+    layout: Sequence[tuple[str, str, ArraySpec]], arrays: Sequence[Any]
+) -> dict[str, dict[str, Any]]:
+    """Arrays of a layout by what they are and by field name."""
+    parts: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, *CONSTANTS)}
+    for (part, name, _), array in zip(layout, arrays, strict=True):
+        parts[part][name] = array
+    return parts
+
+
+def finished(sample: Sample, jobs: Mapping[str, Planned]) -> Sample:
+    """A sample whose values are as a batch would have them, on the host (bfloat16: as float32)."""
+    import torch
+
+    for name, job in jobs.items():
+        finish = finish_of(job.field)
+        if finish is not None:
+            if finish.dtype == "bfloat16":
+                finish = replace(finish, dtype="float32")
+            parts = (sample[name], job.constants["color"], sample.mask[name])
+            planes, color, mask = (torch.from_numpy(part)[None] for part in parts)
+            sample[name] = to_rgb(planes, color, finish, mask)[0].numpy()
+    return sample
+
+
+class Assembly:
+    """A batch in the making: memory laid out from the plans, filled by workers, then collated.
+
+    jobs: per sample, the planned fields, or None where planning failed or, beyond the windows, for
+    padding: such a sample is masked as a whole. templates: shapes to use if all are None. Fill
+    `slot(i, name)` from any thread; the other methods belong to one thread at a time.
+    """
+
+    def __init__(
+        self,
+        windows: Sequence[Window],
+        jobs: Sequence[Mapping[str, Planned] | None],
+        templates: Mapping[str, SlotSpec | None],
+        ring: Ring,
+    ) -> None:
+        self.windows = list(windows)
+        self.jobs = jobs
+        self._specs = _common_specs(jobs, templates)
+        size = len(jobs)
+        self._lists: dict[str, list[Any]] = {
+            name: [[] for _ in jobs] for name, spec in self._specs.items() if spec is None
+        }
+        self._layout = [
+            (part, name, array)
+            for name, spec in self._specs.items()
+            if spec is not None
+            for part, array in zip(
+                PARTS,
+                (*spec.arrays(size), ArraySpec((size,), np.dtype(np.int64))),
+                strict=True,
+            )
+        ]
+        self._layout += _constants(jobs)
+        self._ring = ring
+        arrays = [array for _, _, array in self._layout]
+        self._block = ring.lend(block_size(arrays))
+        self._parts = _by_part(self._layout, carve(self._block, arrays))
+        self._changed: dict[int, Sample] = {}
+        for i, planned in enumerate(jobs):
+            self._prepare(i, planned)
+
+    def _prepare(self, i: int, planned: Mapping[str, Planned] | None) -> None:
+        for part in CONSTANTS:
+            for name, array in self._parts[part].items():
+                constant = planned[name].constants.get(part) if planned else None
+                array[i] = 0
+                if constant is not None:
+                    array[i][tuple(slice(n) for n in constant.shape)] = constant
+        for name, spec in self._specs.items():
+            if spec is None:
+                continue
+            own = planned[name].spec if planned else None
+            self._parts["lengths"][name][i] = own.steps if own else 0
+            if own != spec:
+                self._whole_slot(name)[i].clear()
+                start_ns = self.windows[i].start_ns if i < len(self.windows) else 0
+                self._parts["times"][name][i] = start_ns
+                self._parts["source_times"][name][i] = start_ns
+
+    def _whole_slot(self, name: str) -> Slot:
+        return Slot(*(self._parts[part][name] for part in ARRAYS))
+
+    def slot(self, i: int, name: str) -> Slot:
+        """The arrays of one field of one sample, without padding."""
+        planned = self.jobs[i]
+        spec = planned[name].spec if planned else self._specs[name]
+        if spec is None:
+            empty = np.empty(0, np.int64)
+            return Slot(self._lists[name][i], empty.astype(np.bool_), empty, empty)
+        row = self._whole_slot(name)[i]
+        values = row.values[tuple(slice(n) for n in spec.values.shape)]
+        steps, times = slice(spec.steps), slice(spec.times)
+        return Slot(values, row.mask[steps], row.times[times], row.source_times[times])
+
+    def sample(self, i: int) -> Sample:
+        """One sample as views of the batch's memory."""
+        sample = Sample(self.windows[i])
+        for name, spec in self._specs.items():
+            slot = self.slot(i, name)
+            sample.data[name] = slot.values
+            if spec is not None:
+                sample.mask[name], sample.times[name] = slot.mask, slot.times
+                sample.source_times[name] = slot.source_times
+                sample.lengths[name] = len(slot.mask)
+        for part in (sample.intrinsics, sample.distortion):
+            kind = "intrinsics" if part is sample.intrinsics else "distortion"
+            part.update({name: array[i] for name, array in self._parts[kind].items()})
+        return sample
+
+    def replace(self, i: int, sample: Sample) -> None:
+        """Take what a transform made of sample i."""
+        self._changed[i] = sample
+
+    def collate(self, keep: Sequence[int] | None = None) -> Collated:
+        """Finish the batch; `keep` lists the samples that stay (default all).
+
+        Raises FieldError if a transform gave arrays that do not stack.
+        """
+        if keep is not None and len(keep) < len(self.windows):
+            return self._kept(keep).collate()
+        samples = [self._changed.get(i) for i in range(len(self.windows))]
+        extra: dict[str, NDArray[Any]] = {}
+        lists, order = self._lists, list(self._specs)
+        if any(sample is not None for sample in samples):
+            full = [s if s is not None else self.sample(i) for i, s in enumerate(samples)]
+            extra, lists, order = self._stack(full)
+        finishes = {
+            name: finish
+            for name in order
+            if name not in extra and (finish := self._finish(name)) is not None
+        }
+        return Collated(self.windows, self._block, self._layout, extra, lists, order, finishes)
+
+    def _finish(self, name: str) -> Finish | None:
+        planned = next((jobs for jobs in self.jobs if jobs), None)
+        if planned is None or name not in planned:
+            return None
+        return finish_of(planned[name].field)
+
+    def _stack(
+        self, samples: list[Sample]
+    ) -> tuple[dict[str, NDArray[Any]], dict[str, list[Any]], list[str]]:
+        extra: dict[str, NDArray[Any]] = {}
+        lists: dict[str, list[Any]] = {}
+        for name in samples[0]:
+            values = [sample[name] for sample in samples]
+            if not all(isinstance(v, np.ndarray | np.generic | int | float) for v in values):
+                lists[name] = values
+            elif not all(self._is_untouched(name, i, v) for i, v in enumerate(values)):
+                padding = len(self.jobs) - len(self.windows)
+                values += [np.zeros_like(values[0])] * padding
+                extra[name] = _stacked(name, values, self.windows)
+        return extra, lists, list(samples[0])
+
+    def _is_untouched(self, name: str, i: int, value: Any) -> bool:
+        if self._specs.get(name) is None or not isinstance(value, np.ndarray):
+            return False
+        own = self.slot(i, name).values
+        known, given = own.__array_interface__, value.__array_interface__
+        return all(known[key] == given[key] for key in ("data", "shape", "strides", "typestr"))
+
+    def _kept(self, keep: Sequence[int]) -> Assembly:
+        kept = Assembly(
+            [self.windows[i] for i in keep], [self.jobs[i] for i in keep], self._specs, self._ring
+        )
+        for new, old in enumerate(keep):
+            for name, spec in self._specs.items():
+                if spec is None:
+                    kept._lists[name][new] = self._lists[name][old]
+                    continue
+                kept.slot(new, name).take(self.slot(old, name))
+            if old in self._changed:
+                kept._changed[new] = self._changed[old]
+        return kept
+
+
+def _common_specs(
+    jobs: Sequence[Mapping[str, Planned] | None], templates: Mapping[str, SlotSpec | None]
+) -> dict[str, SlotSpec | None]:
+    specs = dict(templates) if not any(jobs) else {}
+    for planned in filter(None, jobs):
+        for name, job in planned.items():
+            spec, known = job.spec, specs.get(name)
+            if spec is not None and known is not None:
+                _check_same(name, known, spec, job)
+                spec = known.holding(spec)
+            specs[name] = spec
+    return specs
+
+
+def _constants(jobs: Sequence[Mapping[str, Planned] | None]) -> list[tuple[str, str, ArraySpec]]:
+    """Where each field's constants go: the largest shape among the samples."""
+    shapes: dict[tuple[str, str], tuple[int, ...]] = {}
+    for planned in filter(None, jobs):
+        for name, job in planned.items():
+            for part, constant in job.constants.items():
+                known = shapes.get((part, name), constant.shape)
+                shapes[part, name] = tuple(map(max, known, constant.shape))
+    return [
+        (part, name, ArraySpec((len(jobs), *shape), np.dtype(np.float32)))
+        for (part, name), shape in shapes.items()
+    ]
+
+
+def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Planned) -> None:
+    if known.fixed_shape != spec.fixed_shape:
+        raise FieldError(
+            f"field {name!r}: values of shape {spec.values.shape} do not go into one batch with "
+            f"{known.values.shape}; give the field a size, columns or channels",
+            recording=job.place[0],
+            stream=job.place[1],
+        )
+
+
+def _stacked(name: str, values: list[Any], windows: Sequence[Window]) -> NDArray[Any]:
+    shapes = [np.shape(value) for value in values]
+    for shape, window in zip(shapes, windows, strict=False):
+        if shape != shapes[0]:
+            raise FieldError(
+                f"the transform gave field {name!r} of shape {shape} at {window.start_ns} ns, but "
+                f"{shapes[0]} for the first sample of the batch",
+                recording=window.recording,
+            )
+    return np.stack(values)
