@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 DATA ?=
 SOAK ?= 180
 
-.PHONY: demo test soak check format clean bench bench-quick bench-report test-gpu bench-gpu
+.PHONY: demo test docs soak check format clean bench bench-quick bench-report test-gpu bench-gpu
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ demo: $(STAMP)  ## write a sample recording, train on it, print a table and a pi
 
 test: $(STAMP)  ## the whole test suite
 	$(BIN)/python -m pytest
+
+docs: $(STAMP)  ## the documentation as a site in site/
+	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
 
 soak: $(STAMP)  ## loaders under random faults and kills, for SOAK seconds
 	$(BIN)/python -W error tests/soak.py $(SOAK)
@@ -54,4 +57,4 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) out build
+	rm -rf $(VENV) out build site
