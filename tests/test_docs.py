@@ -21,7 +21,9 @@ import genlock
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-BLOCK = re.compile(r"^( *)```python(?P<title> title=\"[^\"]+\")?\n(?P<code>.*?)^\1```$", re.M | re.S)
+BLOCK = re.compile(
+    r"^( *)```python(?P<title> title=\"[^\"]+\")?\n(?P<code>.*?)^\1```$", re.M | re.S
+)
 PROMPT = ">>>"
 
 
