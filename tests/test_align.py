@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -552,13 +551,3 @@ def test_case_s10_signs_flip_between_rows(cases: Path):
     found = apply_pose(plan_field(field, Timeline(times_of(path)), 0, 10**9), poses)[0, 3:]
     assert np.linalg.norm(found) == pytest.approx(1, abs=1e-15)
     np.testing.assert_allclose(found, [0.095845753, 0, 0, 0.995396198], atol=1e-9)
-
-
-# The documentation
-
-
-def test_the_examples_of_the_documentation_are_true():
-    page = Path(__file__).parent.parent / "docs/alignment.md"
-    failed, tried = doctest.testfile(str(page), module_relative=False)
-    assert tried > 20
-    assert failed == 0

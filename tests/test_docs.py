@@ -49,8 +49,9 @@ def test_code_of_a_page_runs(
     for code, runs in blocks(page):
         if runs:
             exec(code, namespace)
-    failed, _ = doctest.testfile(str(page), module_relative=False)
+    failed, tried = doctest.testfile(str(page), module_relative=False)
     assert failed == 0
+    assert tried == page.read_text().count(f"\n{PROMPT} ")
 
 
 def test_every_block_is_seen() -> None:
