@@ -69,3 +69,9 @@ def test_every_public_name_is_in_the_reference() -> None:
 def test_the_site_lists_every_page() -> None:
     listed = re.findall(r"[\w./-]+\.md", (ROOT / "mkdocs.yml").read_text())
     assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    linked = re.findall(r"\]\(([^):#]+)\)", (ROOT / "README.md").read_text())
+    assert len(linked) > 10
+    assert [target for target in linked if not (ROOT / target).exists()] == []
