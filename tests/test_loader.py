@@ -10,14 +10,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 
 import genlock as gl
-from genlock import samples
+from genlock import device, samples
 from transforms import Failing, add_noise, cut, keep_one
 
 FIELDS = {
@@ -376,6 +376,31 @@ def test_buffers_are_reused_when_batches_are_let_go(sample: Path) -> None:
             for batch in loader:
                 del batch
         assert loader.stats().buffers <= 6
+
+
+def test_batches_are_made_in_the_devices_memory(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Pinning(device.HostBackend):
+        made: ClassVar[list[np.ndarray]] = []
+
+        @classmethod
+        def allocate(cls, size: int) -> np.ndarray:  # type: ignore[override]
+            assert threading.current_thread() is threading.main_thread()
+            cls.made.append(np.empty(size, np.uint8))
+            return cls.made[-1]
+
+    monkeypatch.setattr(device, "make_backend", lambda *_: Pinning())
+    fields = {"imu": FIELDS["imu"]}
+    with gl.Loader(windows(sample), fields, batch_size=2, prefetch=2) as loader:
+        for _ in range(3):
+            pinned = []
+            for batch in loader:
+                address = batch["imu"].data_ptr()
+                spans = [(m.ctypes.data, m.ctypes.data + m.nbytes) for m in Pinning.made]
+                pinned.append(any(low <= address < high for low, high in spans))
+                del batch
+        assert all(pinned) and len(Pinning.made) == 4
 
 
 def test_list_of_a_loader_holds_different_batches(sample: Path) -> None:

@@ -81,6 +81,25 @@ def test_stocked_blocks_are_used_first() -> None:
     assert ring.allocated == 1
 
 
+def test_blocks_lent_before_a_stock_do_not_take_its_places() -> None:
+    ring = Ring(2)
+    before = [ring.lend(100) for _ in range(2)]
+    stocked: list[int] = []
+
+    def allocate(size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        block = pageable(size)
+        stocked.append(block.ctypes.data)
+        return block  # type: ignore[return-value]
+
+    ring.stock(100, allocate)
+    held = [ring.lend(100) for _ in range(2)]
+    before.clear()
+    del held
+    again = [ring.lend(100) for _ in range(2)]
+    inside = [any(0 <= b.ctypes.data - start < 200 for start in stocked) for b in again]
+    assert inside == [True, True] and ring.allocated == 2
+
+
 @pytest.mark.parametrize("capacity", [0, 1])
 def test_a_ring_without_capacity_still_lends(capacity: int) -> None:
     ring = Ring(capacity)

@@ -103,6 +103,11 @@ class Engine:
             packets=self.decoders.packets,
         )
 
+    def stock(self, size: int, allocate: Callable[[int], Block]) -> None:
+        """Take other memory for batches of up to `size` bytes from now on."""
+        if allocate is not pageable:
+            self.ring.stock(size, allocate)
+
     def make_room(self) -> None:
         """Finished samples come first in `cache_bytes`; frames and sound get the rest."""
         rest = max(0, self.work.cache_bytes - self.cache.bytes)

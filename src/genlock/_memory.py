@@ -36,9 +36,11 @@ class Ring:
         self._free: deque[Block] = deque()
 
     def stock(self, size: int, allocate: Callable[[int], Block]) -> None:
-        """Replace the free blocks by new ones for `size` bytes each, such as pinned memory."""
-        self._free.clear()
-        self._free.extend(allocate(size + ALIGNMENT) for _ in range(self.capacity))
+        """Replace all blocks by new ones for `size` bytes each, such as pinned memory.
+
+        Those that are lent do not come back: they would take the places of the new ones.
+        """
+        self._free = deque(allocate(size + ALIGNMENT) for _ in range(self.capacity))
 
     def lend(self, size: int) -> Block:
         """A block of at least `size` bytes, cut to `size`; its content is arbitrary."""

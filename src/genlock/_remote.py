@@ -62,6 +62,9 @@ class Remote:
         """Process id of the child."""
         return self._child.pid
 
+    def stock(self, size: int, allocate: Callable[[int], Block]) -> None:
+        """Nothing: the child's memory is shared, and made fit for copies by `adopt`."""
+
     def begin(self, epoch: int, first: int) -> RemoteEpoch:
         """Start an epoch at a batch; the one before it stops."""
         self._serial += 1

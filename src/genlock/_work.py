@@ -146,6 +146,12 @@ class Workers(Protocol):
     def begin(self, epoch: int, first: int) -> Batches:
         """The batches of an epoch from a number on; the epoch before it stops."""
 
+    def stock(self, size: int, allocate: Callable[[int], Block]) -> None:
+        """Make batches of up to `size` bytes in what `allocate` gives, such as pinned memory.
+
+        Called by the consumer, since workers never call torch.
+        """
+
     def progress(self) -> Progress: ...
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ from genlock.stats import Stats, Tally, thread_counts
 from genlock.windows import Windows
 
 if TYPE_CHECKING:  # see Loader.__iter__
-    from genlock.device import Delivery, Device, Transfer
+    from genlock.device import Backend, Delivery, Device, Transfer
 
 OnError = Literal["raise", "skip", "mask"]
 STATE_VERSION = 1
@@ -91,6 +91,7 @@ class Loader:
         self.failures: list[Failure] = []
         self._device, self._pin_memory = device, pin_memory
         self._delivery: Delivery | None = None
+        self._stocked = 0
         self._position = Position(0, 0)
         self._continues = True
         self._tally = Tally()
@@ -145,6 +146,12 @@ class Loader:
             self._delivery = Delivery(make_backend(self._device, self._pin_memory))
             self._workers.adopt = self._delivery.backend.adopt
         return _Iterator(self, self._workers.begin(*self._position), self._delivery)
+
+    def _stock(self, size: int, backend: Backend) -> None:
+        """Give the workers the backend's memory, once a batch has shown how much."""
+        if size > self._stocked:
+            self._stocked = size
+            self._workers.stock(size, backend.allocate)
 
     def _check_open(self) -> None:
         if os.getpid() != self._process:
@@ -285,6 +292,8 @@ class _Iterator(Iterator[Batch]):
                 if finished is None:
                     return
                 collated = finished.collated
+                if collated is not None:
+                    self._loader._stock(collated.block.nbytes, self._delivery.backend)
                 with self._loader._spans.span("copy"):
                     transfer = None if collated is None else self._delivery.send(collated)
                 self._sent.append((finished, transfer))
