@@ -305,8 +305,10 @@ Fields = Mapping[str, Field]
 def check_fields(fields: Fields) -> list[str]:
     """Order names so that each `at=` follows the field it names.
 
-    Raises FieldError for values that are not fields, an unknown `at` and circles.
+    Raises FieldError for what is no mapping, values that are not fields, an unknown `at` and circles.
     """
+    if not isinstance(fields, Mapping):
+        raise FieldError(f"fields are given by name, {{'x': field}}, not as {fields!r:.80}")
     ordered: list[str] = []
     pending = dict(fields)
     for name, field in pending.items():
