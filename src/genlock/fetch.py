@@ -18,9 +18,18 @@ from numpy.typing import NDArray
 from genlock._memory import ArraySpec
 from genlock._row_cache import RowCache
 from genlock._yuv import rgb_coefficients
-from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_at, plan_audio, plan_field
+from genlock.align import (
+    FOREVER_NS,
+    AudioPlan,
+    Plan,
+    apply,
+    apply_pose,
+    plan_at,
+    plan_audio,
+    plan_field,
+)
 from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
-from genlock.errors import FieldError, error_context
+from genlock.errors import FieldError, WindowError, error_context
 from genlock.fields import (
     Audio,
     Depth,
@@ -430,8 +439,13 @@ def snap_window(opened: Opened, fields: Fields, window: Window) -> Window:
 def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window) -> dict[str, Job]:
     """Plan every field of one window; `order` as `check_fields` gives it.
 
-    Raises StreamError, ClockError, FieldError, TimeUnitError, naming the recording.
+    Raises StreamError, ClockError, FieldError, WindowError, TimeUnitError, naming the recording.
     """
+    if not -FOREVER_NS <= window.start_ns <= window.start_ns + window.duration_ns <= FOREVER_NS:
+        raise WindowError(
+            f"{window} lies beyond 2**62 ns (146 years from 0): start_ns is in ns, duration in s",
+            recording=opened.uri,
+        )
     streams = {name: opened.stream(fields[name]) for name in order}
     opened.require_common_clock(stream.name for stream in streams.values())
     jobs: dict[str, Job] = {}

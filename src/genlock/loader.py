@@ -270,7 +270,7 @@ def _at_least(name: str, value: Any, least: int) -> int:
 
 
 def _check_failures(most: Any) -> None:
-    if most is not None and not (isinstance(most, Real) and most >= 0):
+    if most is not None and not (isinstance(most, Real) and float(most) >= 0):
         raise FieldError(f"max_failures is a number or a fraction of at least 0, not {most!r}")
 
 

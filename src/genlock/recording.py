@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
+from operator import index as whole
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
@@ -17,6 +18,7 @@ from genlock import windows as pure
 from genlock._memory import Ring
 from genlock._pool import SharedPool
 from genlock._views import RecordingViews
+from genlock._window_set import positive_ns
 from genlock.assembly import Assembly, finished
 from genlock.batch import Sample
 from genlock.calibration import Calibration
@@ -28,7 +30,7 @@ from genlock.interfaces import OpenOptions
 from genlock.location import Location
 from genlock.opened import DecoderPool, Opened
 from genlock.stream import Span, Stream
-from genlock.timeline import ClockMap, Seconds, Timeline, to_ns
+from genlock.timeline import ClockMap, Seconds, Timeline
 from genlock.windows import Window
 
 
@@ -74,9 +76,13 @@ class Recording(RecordingViews):
         """One window as NumPy arrays, decoded on the calling thread.
 
         start_ns: on the recording's clock. duration: seconds. Raises StreamError, ClockError,
-        FieldError, TimeUnitError, DecodeError.
+        FieldError, WindowError, TimeUnitError, DecodeError.
         """
-        window = Window(self.uri, int(start_ns), to_ns(duration), 0)
+        try:
+            start_ns = whole(start_ns)
+        except TypeError as error:  # a float of ns is not exact, and may be meant as seconds
+            raise WindowError(f"start_ns is a whole number of ns, not {start_ns!r}") from error
+        window = Window(self.uri, start_ns, positive_ns("duration", duration), 0)
         jobs = plan_window(self.opened, fields, check_fields(fields), window)
         assembly = Assembly([window], [jobs], {}, Ring(0))
         for name, job in jobs.items():
