@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +60,59 @@ def test_numpy_integers_are_whole_ns(sample: Path) -> None:
 def test_fields_without_names_are_refused(sample: Path, fields: Any) -> None:
     with gl.open(sample) as recording, pytest.raises(gl.FieldError, match="by name"):
         recording.read(fields, recording.start_ns, 0.1)
+
+
+def test_one_path_opened_in_two_ways_is_refused(sample: Path) -> None:
+    moved = {"device": gl.ClockMap(offset_ns=10**9)}
+    with gl.open(sample) as plain, gl.open(sample, clock=moved) as late:
+        assert len(gl.Windows([sample, plain, str(sample)], duration=1)) > 0
+        for both in ([late, plain], [plain, late], [sample, late], [late, sample]):
+            with pytest.raises(gl.WindowError, match="in different ways"):
+                gl.Windows(both, duration=1)
+        with pytest.raises(gl.WindowError, match="in different ways"):
+            gl.Windows.at([(late, 0, 1), (sample, 0, 1)])
+        for parts in ([late, sample], [sample, late]):
+            with pytest.raises(gl.WindowError, match="in different ways"):
+                gl.Windows.mix([gl.Windows(part, duration=1) for part in parts])
+        once = gl.Windows(late, duration=1)
+        assert gl.Windows.mix([once, once]).references == once.references
+
+
+def table(value: int) -> bytes:
+    return f"t_ns,a\n0,{value}\n1000000000,{value}\n".encode()
+
+
+def test_bytes_are_named_by_their_content() -> None:
+    contents = (bytearray(table(value)) for value in range(8))  # each freed before the next
+    made = gl.Windows(contents, duration=2)
+    fields = {"a": gl.Sensor("table", offsets=[0])}
+    with gl.Loader(made, fields, batch_size=8) as loader:
+        (batch,) = loader
+    assert batch["a"].flatten().tolist() == list(range(8))
+    again = gl.Windows(map(io.BytesIO, map(table, range(8))), duration=2)
+    assert again.fingerprint() == made.fingerprint()
+
+
+def test_files_of_one_name_and_other_content_are_refused(tmp_path: Path) -> None:
+    files = [io.BytesIO(table(value)) for value in range(2)]
+    for file in files:
+        file.name = "imu.csv"  # type: ignore[attr-defined]
+    with pytest.raises(gl.WindowError, match="in different ways"):
+        gl.Windows(files, duration=1)
+
+
+def test_a_path_of_no_letters_is_not_the_root() -> None:
+    with pytest.raises(gl.OpenError, match="no letters"):
+        gl.open("")
+
+
+@pytest.mark.parametrize("row", [(), ("a",), ("a", 0), 3, None, ("a", 0, 1, "x", "y")])
+def test_rows_that_are_no_clips_are_named(sample: Path, row: Any) -> None:
+    with pytest.raises(gl.WindowError, match="row 1"):
+        gl.Windows.at([(sample, 0, 1), row])
+
+
+@pytest.mark.parametrize("options", [{"on_error": "mask"}, {"over": 3}])
+def test_wrong_options_of_windows_are_refused(sample: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(gl.WindowError, match=r"on_error|over"):
+        gl.Windows(sample, duration=1, **options)

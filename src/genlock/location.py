@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -59,9 +60,12 @@ class Location:
         if isinstance(target, Location):
             return target
         if isinstance(target, str | os.PathLike):
-            return cls(os.fspath(target))
+            uri = os.fsdecode(target)
+            if not uri:
+                raise OpenError("cannot open a path of no letters: '.' is the current folder")
+            return cls(uri)
         if isinstance(target, bytes | bytearray | memoryview):
-            return cls(f"memory:{id(target):x}", bytes(target))
+            return cls._of_bytes(bytes(target))
         if hasattr(target, "read"):
             return cls._of_file(target)
         raise OpenError(
@@ -79,7 +83,12 @@ class Location:
             raise OpenError(f"cannot read the file object {name or file!r}: {error}") from error
         if not isinstance(data, bytes):
             raise OpenError(f"the file object {name or file!r} gives text: open it in mode 'rb'")
-        return cls(f"memory:{name or hex(id(file))}", data)
+        return cls._of_bytes(data, name)
+
+    @classmethod
+    def _of_bytes(cls, data: bytes, name: Any = None) -> Location:
+        """In memory, named by its content where it has no name: addresses are used again."""
+        return cls(f"memory:{name or sha256(data).hexdigest()[:16]}", data)
 
     @property
     def name(self) -> str:

@@ -199,8 +199,8 @@ class Windows(pure.Windows):
         streams of `over` have in common. The label may be left out.
         """
         found = _Spans(over, on_error)
-        clips = [(found.uri(recording), recording, *rest) for recording, *rest in table]
-        whole = {uri: target for uri, target, _, duration, *_ in clips if duration is None}
+        clips = [found.clip(number, row) for number, row in enumerate(table)]
+        whole = {uri: target for uri, target, *rest in clips if len(rest) > 1 and rest[1] is None}
         spans = list(found.read(whole.values(), expand=False))
         rows = [(uri, *rest) for uri, _, *rest in clips]
         made = super().at(rows, spans=spans, **options)
@@ -212,7 +212,7 @@ class Windows(pure.Windows):
         mixed = super().mix(windows, *args, **options)
         if isinstance(mixed, cls):
             parts = [part for part in windows if isinstance(part, cls)]
-            mixed.references = {k: v for part in parts for k, v in part.references.items()}
+            mixed.references = _joined_references(parts)
             mixed.skipped = [failure for part in parts for failure in part.skipped]
         return mixed
 
@@ -237,8 +237,13 @@ class _Spans:
     """Reads the spans of recordings, with a progress bar if it takes over a second."""
 
     def __init__(self, over: Iterable[str] | None, on_error: str) -> None:
+        if on_error not in ("raise", "skip"):
+            raise WindowError(f"on_error of windows is 'raise' or 'skip', not {on_error!r}")
+        if not isinstance(over, Iterable | None):
+            raise WindowError(f"over is a list of streams' names, not {over!r}")
         self.over = None if over is None else [over] if isinstance(over, str) else list(over)
         self.on_error = on_error
+        self._seen: dict[str, Reference | None] = {}
         self.skipped: list[tuple[str, GenlockError]] = []
         self.references: dict[str, Reference] = {}
 
@@ -262,16 +267,35 @@ class _Spans:
         except GenlockError:  # it is raised, or noted, when this is opened
             return (target,)
 
+    def clip(self, number: int, row: Any) -> list[Any]:
+        """A row of annotated clips with the recording's uri in front."""
+        try:
+            recording, *rest = row
+        except (TypeError, ValueError) as error:
+            raise WindowError(
+                "clips are rows of (recording, start_ns, duration, label); "
+                f"row {number} is {row!r:.80}"
+            ) from error
+        return [self.uri(recording), recording, *rest]
+
     def uri(self, target: Any) -> str:
-        """The name of a recording, by which it can be opened again."""
+        """The name of a recording, by which it can be opened again.
+
+        Raises WindowError where one name would stand for a recording opened in two ways.
+        """
         if isinstance(target, Recording):
             opened = target.opened
-            self.references[opened.uri] = (opened.location, opened.options, opened.clocks)
-            return opened.uri
-        location = Location.of(target)
-        if location.data is not None:
-            self.references[location.uri] = (location, OpenOptions(), {})
-        return location.uri
+            reference = (opened.location, opened.options, opened.clocks)
+        else:
+            location = Location.of(target)
+            reference = (location, OpenOptions(), {})
+        uri = reference[0].uri
+        special = None if reference == _plain(uri) else reference
+        if self._seen.setdefault(uri, special) != special:
+            raise _two_ways(uri)
+        if special is not None:
+            self.references[uri] = special
+        return uri
 
     def _span(self, target: Any) -> Span:
         uri = self.uri(target)
@@ -288,5 +312,28 @@ def recording_opener(windows: pure.Windows) -> Callable[[str], Opened]:
 
 
 def _open_reference(references: Mapping[str, Reference], uri: str) -> Opened:
-    location, options, clocks = references.get(uri, (Location(uri), OpenOptions(), {}))
+    location, options, clocks = references.get(uri) or _plain(uri)
     return Opened(location, options, clocks)
+
+
+def _plain(uri: str) -> Reference:
+    """How a recording is opened that is named by its path alone."""
+    return Location(uri), OpenOptions(), {}
+
+
+def _two_ways(uri: str) -> WindowError:
+    return WindowError(
+        f"{uri} is here twice, opened in different ways (options, clocks or content): windows "
+        "name a recording by its path, so give it once, or through links of different names",
+        recording=uri,
+    )
+
+
+def _joined_references(parts: Sequence[Windows]) -> dict[str, Reference]:
+    """The references of all parts. Raises WindowError where two parts differ about a recording."""
+    joined = {uri: reference for part in parts for uri, reference in part.references.items()}
+    for part in parts if joined else ():
+        for uri in joined.keys() & set(part.recordings):
+            if part.references.get(uri) != joined[uri]:
+                raise _two_ways(uri)
+    return joined
