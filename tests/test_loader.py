@@ -643,3 +643,72 @@ def test_mask_raises_where_no_window_tells_the_shapes(sample: Path, process: boo
     loader = gl.Loader(windows(sample), fields, batch_size=4, **options)
     with loader, pytest.raises(gl.StreamError, match="no such stream"):
         list(loader)
+
+
+def changed(sample_path: Path, change: Callable[[gl.Sample], Any]) -> gl.Batch:
+    """The first batch of four windows through a transform without a generator."""
+    options: dict[str, Any] = {"transform": lambda sample, rng: change(sample)}
+    with gl.Loader(windows(sample_path), IMU, batch_size=4, **options) as loader:
+        return next(iter(loader))
+
+
+def test_a_mask_that_a_transform_puts_in_place_is_delivered(sample: Path) -> None:
+    def blanked(sample: gl.Sample) -> gl.Sample:
+        sample.mask["imu"] = np.arange(len(sample.mask["imu"])) % 2 == 0
+        sample.source_times["imu"] = sample.times["imu"] + 7
+        return sample
+
+    batch = changed(sample, blanked)
+    assert batch.mask["imu"][:, ::2].all()
+    assert not batch.mask["imu"][:, 1::2].any()
+    assert ((batch.source_times["imu"] - batch.times["imu"]) == 7).all()
+
+
+def test_a_mask_of_another_length_is_refused(sample: Path) -> None:
+    def cropped(sample: gl.Sample) -> gl.Sample:
+        sample["imu"], sample.mask["imu"] = sample["imu"][:3], sample.mask["imu"][:3]
+        return sample
+
+    with pytest.raises(gl.FieldError, match="mask of field 'imu' of shape"):
+        changed(sample, cropped)
+
+
+def test_samples_with_different_fields_are_refused(sample: Path) -> None:
+    for names in (("a", "b"), ("b", "a"), ("a", "ab")):
+        order = iter(names * 9)
+        with pytest.raises(gl.FieldError, match="for the first sample of the batch"):
+            changed(sample, lambda _, order=order: dict.fromkeys(next(order), 1))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([None, 1], object),
+        np.array(["left"]),
+        np.array([1], np.longdouble),
+        np.array(["2026-01-01"], "M8[ns]"),
+    ],
+)
+def test_arrays_that_torch_cannot_hold_stay_a_list(sample: Path, value: Any) -> None:
+    batch = changed(sample, lambda _: {"kept": value})
+    assert len(batch["kept"]) == 4
+    assert all(given is value for given in batch["kept"])
+
+
+def sensor_folder(folder: Path, columns: str) -> Path:
+    folder.mkdir()
+    rows = "".join(f"{t * 10**7},1,2\n" for t in range(100))
+    (folder / "imu.csv").write_text(f"t_ns,{columns}\n{rows}")
+    return folder / "imu.csv"
+
+
+def test_columns_in_another_order_are_never_mixed(tmp_path: Path) -> None:
+    files = [sensor_folder(tmp_path / name, name) for name in ("a,b", "b,a")]
+    both = gl.Windows(files, duration=0.5)
+    with gl.Loader(both, IMU, batch_size=4) as loader, pytest.raises(gl.FieldError, match="b, a"):
+        next(iter(loader))
+    named = {"imu": gl.Sensor("imu", rate=100, columns=["a", "b"])}
+    with gl.Loader(both, named, batch_size=4) as loader:
+        assert [row.tolist() for row in next(iter(loader))["imu"][:, 0]] == [[1, 2]] * 2 + [
+            [2, 1]
+        ] * 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol, cast
 
@@ -96,13 +96,15 @@ class Slot:
 class SlotSpec:
     """Shapes of a `Slot`: values, number of mask entries, number of times.
 
-    axis: the dimension of the values that grows with the window.
+    axis: the dimension of the values that grows with the window. columns: names of what lies
+    along the last one, of tables.
     """
 
     values: ArraySpec
     steps: int
     times: int
     axis: int = 0
+    columns: tuple[str, ...] = ()
 
     @property
     def fixed_shape(self) -> tuple[int, ...]:
@@ -125,7 +127,7 @@ class SlotSpec:
         shape = tuple(max(a, b) for a, b in zip(self.values.shape, other.values.shape, strict=True))
         values = ArraySpec(shape, self.values.dtype)
         steps, times = max(self.steps, other.steps), max(self.times, other.times)
-        return SlotSpec(values, steps, times, self.axis)
+        return replace(self, values=values, steps=steps, times=times)
 
 
 class Decoders(Protocol):
@@ -344,7 +346,13 @@ class TableJob(Job):
         steps = len(self.plan.grid_ns)
         values, _ = self._table()
         spec = ArraySpec((steps, values.shape[1]), np.dtype(self.field.dtype))
-        return SlotSpec(spec, steps, steps)
+        return SlotSpec(spec, steps, steps, columns=self._columns)
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """Names of the values; a field that picks its columns has named them."""
+        picked = getattr(self.field, "columns", None) is not None or isinstance(self.field, Pose)
+        return () if picked else self.stream.info.columns
 
     def _table(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         return field_table(self.opened, self.field)
