@@ -116,3 +116,28 @@ def test_rows_that_are_no_clips_are_named(sample: Path, row: Any) -> None:
 def test_wrong_options_of_windows_are_refused(sample: Path, options: dict[str, Any]) -> None:
     with pytest.raises(gl.WindowError, match=r"on_error|over"):
         gl.Windows(sample, duration=1, **options)
+
+
+@pytest.mark.parametrize("target", ["nowhere://bucket/a", "x" * 5000, "x/" + "y" * 300])
+def test_names_that_no_file_system_takes_are_open_errors(target: str) -> None:
+    with pytest.raises(gl.OpenError, match=r"cannot open|does not exist"):
+        gl.open(target)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"max_pixels": -1}, gl.LayoutError),
+        ({"max_pixels": "a"}, gl.LayoutError),
+        ({"streams": 3}, gl.LayoutError),
+        ({"streams": {"imu": 3}}, gl.LayoutError),
+        ({"clock": 3}, gl.ClockError),
+        ({"clock": {"imu": 3}}, gl.ClockError),
+        ({"clock": {"imv": gl.ClockMap()}}, gl.ClockError),
+    ],
+)
+def test_wrong_options_of_open_are_refused(
+    sample: Path, options: dict[str, Any], error: type[gl.GenlockError]
+) -> None:
+    with pytest.raises(error, match=next(iter(options))):
+        gl.open(sample, **options)

@@ -23,7 +23,7 @@ from genlock.assembly import Assembly, finished
 from genlock.batch import Sample
 from genlock.calibration import Calibration
 from genlock.collection import expanded
-from genlock.errors import ClosedError, GenlockError, WindowError
+from genlock.errors import ClockError, ClosedError, GenlockError, LayoutError, WindowError
 from genlock.fetch import plan_window
 from genlock.fields import Fields, check_fields
 from genlock.interfaces import OpenOptions
@@ -145,14 +145,41 @@ def open(
     one clock. unit: of a lone table's times ("s", "ms", "us", "ns"). streams: by stream name, what
     a `[streams.NAME]` table of recording.toml would say. max_pixels: largest picture to decode.
     index: whether to take what is known of the files from the index, and to keep it there.
-    Raises OpenError naming what was tried, LayoutError for wrong options.
+    Raises OpenError naming what was tried, LayoutError for wrong options, ClockError for the map of
+    a clock that no stream is on.
     """
-    options = OpenOptions(unit, dict(streams or {}), max_pixels, index)
+    options = OpenOptions(unit, _stated(streams or {}), max_pixels, index)
+    if max_pixels is not None and not (isinstance(max_pixels, int) and max_pixels > 0):
+        raise LayoutError(f"max_pixels is a positive whole number, not {max_pixels!r}")
     location = Location.of(target)
+    if clock is None:
+        return Recording(Opened(location, options))
+    with closing(Opened(location, options)) as opened:
+        clocks = _mapped(opened, clock)
+    return Recording(Opened(location, options, clocks))
+
+
+def _stated(streams: Any) -> dict[str, Mapping[str, Any]]:
+    if isinstance(streams, Mapping) and all(isinstance(v, Mapping) for v in streams.values()):
+        return dict(streams)
+    raise LayoutError(f"streams is {{'name': {{'key': value}}}}, not {streams!r:.80}")
+
+
+def _mapped(opened: Opened, clock: Any) -> dict[str, ClockMap]:
+    """A map for each clock that is named. Raises ClockError unless streams are on it."""
     if isinstance(clock, ClockMap):
-        with closing(Opened(location, options)) as opened:
-            clock = dict.fromkeys(opened.clock_of.values(), clock)
-    return Recording(Opened(location, options, clock))
+        return dict.fromkeys(opened.clock_of.values(), clock)
+    if not isinstance(clock, Mapping) or not all(isinstance(m, ClockMap) for m in clock.values()):
+        raise ClockError(f"clock is a genlock.ClockMap, or {{'name': ClockMap}}, not {clock!r:.80}")
+    known = {stream.info.clock or opened.source.clock for stream in opened.streams.values()}
+    for name in clock:
+        if name not in known:
+            raise ClockError(
+                f"{opened.uri} has no stream on a clock {name!r}; its clocks are "
+                f"{', '.join(map(repr, sorted(known))) or 'none'}",
+                recording=opened.uri,
+            )
+    return dict(clock)
 
 
 Reference = tuple[Location, OpenOptions, Mapping[str, ClockMap]]
