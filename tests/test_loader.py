@@ -576,8 +576,164 @@ def test_a_forked_child_is_told_to_make_its_own(sample: Path) -> None:
         {"batch_size": 2, "tail": "keep"},
         {"batch_size": 2, "threads": {"gpu": 1}},
         {"batch_size": 2, "threads": {"video": 0}},
+        {"batch_size": "2"},
+        {"batch_size": 2.0},
+        {"batch_size": 2, "prefetch": 1.5},
+        {"batch_size": 2, "cache": "ram", "cache_bytes": "1 GiB"},
+        {"batch_size": 2, "max_failures": -1},
+        {"batch_size": 2, "max_failures": float("nan")},
+        {"batch_size": 2, "max_failures": "3"},
+        {"batch_size": 2, "transform": "augment"},
     ],
 )
 def test_wrong_options_are_refused(sample: Path, options: dict[str, Any]) -> None:
     with pytest.raises(gl.FieldError):
         gl.Loader(windows(sample), FIELDS, **options)
+
+
+def test_windows_and_fields_are_told_from_what_looks_like_them(sample: Path) -> None:
+    with pytest.raises(gl.WindowError, match=r"takes genlock\.Windows, not a str"):
+        gl.Loader(str(sample), FIELDS, batch_size=2)  # type: ignore[arg-type]
+    with pytest.raises(gl.FieldError, match="by name"):
+        gl.Loader(windows(sample), gl.Sensor("imu"), batch_size=2)  # type: ignore[arg-type]
+
+
+IMU = {"imu": gl.Sensor("imu", rate=100)}
+
+
+def test_a_stop_iteration_in_a_transform_is_no_end_of_an_epoch(sample: Path) -> None:
+    def ending(sample: gl.Sample, rng: np.random.Generator) -> gl.Sample:
+        return next(iter(()))
+
+    loader = gl.Loader(windows(sample), IMU, batch_size=4, transform=ending)
+    with loader, pytest.raises(RuntimeError, match="StopIteration"):
+        list(loader)
+
+
+class Unordered(gl.Windows):
+    """Windows whose order fails where it is first asked for."""
+
+    def order(self, epoch: int) -> Any:
+        raise KeyError("no order")
+
+
+def test_windows_that_fail_are_no_end_of_an_epoch(sample: Path) -> None:
+    failing = Unordered(sample, over=["imu"], duration=0.5)
+    loader = gl.Loader(failing, IMU, batch_size=4)
+    with loader, pytest.raises(KeyError, match="no order"):
+        list(loader)
+
+
+def test_an_iteration_that_a_newer_one_ended_says_so(sample: Path) -> None:
+    with gl.Loader(windows(sample), IMU, batch_size=4) as loader:
+        older = iter(loader)
+        next(older)
+        newer = iter(loader)
+        with pytest.raises(gl.ClosedError, match="newer iter"):
+            next(older)
+        assert len(list(newer)) == len(loader)
+
+
+def test_a_load_ends_the_iteration_that_runs(sample: Path) -> None:
+    with gl.Loader(windows(sample), IMU, batch_size=4) as loader:
+        running = iter(loader)
+        first, second = as_bytes(next(running)), as_bytes(next(running))
+        state = loader.state_dict() | {"batch": 0}
+        loader.load_state_dict(state)
+        with pytest.raises(gl.ClosedError, match="load_state_dict"):
+            next(running)
+        assert [as_bytes(batch) for batch in loader][:2] == [first, second]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"batch": -1}, {"epoch": -1}, {"epoch": 2**80}, {"batch": "2"}, {"epoch": None}],
+)
+def test_a_damaged_state_is_refused(sample: Path, damage: dict[str, Any]) -> None:
+    with gl.Loader(windows(sample), IMU, batch_size=4) as loader:
+        state = loader.state_dict()
+        with pytest.raises(gl.StateError, match="damaged"):
+            loader.load_state_dict(state | damage)
+        del state["batch"]
+        with pytest.raises(gl.StateError, match="damaged"):
+            loader.load_state_dict(state)
+        with pytest.raises(gl.StateError, match="list"):
+            loader.load_state_dict([state])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_mask_raises_where_no_window_tells_the_shapes(sample: Path, process: bool) -> None:
+    fields = {"imu": gl.Sensor("no such stream", rate=100)}
+    options: dict[str, Any] = {"on_error": "mask", "process": process}
+    loader = gl.Loader(windows(sample), fields, batch_size=4, **options)
+    with loader, pytest.raises(gl.StreamError, match="no such stream"):
+        list(loader)
+
+
+def changed(sample_path: Path, change: Callable[[gl.Sample], Any]) -> gl.Batch:
+    """The first batch of four windows through a transform without a generator."""
+    options: dict[str, Any] = {"transform": lambda sample, rng: change(sample)}
+    with gl.Loader(windows(sample_path), IMU, batch_size=4, **options) as loader:
+        return next(iter(loader))
+
+
+def test_a_mask_that_a_transform_puts_in_place_is_delivered(sample: Path) -> None:
+    def blanked(sample: gl.Sample) -> gl.Sample:
+        sample.mask["imu"] = np.arange(len(sample.mask["imu"])) % 2 == 0
+        sample.source_times["imu"] = sample.times["imu"] + 7
+        return sample
+
+    batch = changed(sample, blanked)
+    assert batch.mask["imu"][:, ::2].all()
+    assert not batch.mask["imu"][:, 1::2].any()
+    assert ((batch.source_times["imu"] - batch.times["imu"]) == 7).all()
+
+
+def test_a_mask_of_another_length_is_refused(sample: Path) -> None:
+    def cropped(sample: gl.Sample) -> gl.Sample:
+        sample["imu"], sample.mask["imu"] = sample["imu"][:3], sample.mask["imu"][:3]
+        return sample
+
+    with pytest.raises(gl.FieldError, match="mask of field 'imu' of shape"):
+        changed(sample, cropped)
+
+
+def test_samples_with_different_fields_are_refused(sample: Path) -> None:
+    for names in (("a", "b"), ("b", "a"), ("a", "ab")):
+        order = iter(names * 9)
+        with pytest.raises(gl.FieldError, match="for the first sample of the batch"):
+            changed(sample, lambda _, order=order: dict.fromkeys(next(order), 1))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([None, 1], object),
+        np.array(["left"]),
+        np.array([1], np.longdouble),
+        np.array(["2026-01-01"], "M8[ns]"),
+    ],
+)
+def test_arrays_that_torch_cannot_hold_stay_a_list(sample: Path, value: Any) -> None:
+    batch = changed(sample, lambda _: {"kept": value})
+    assert len(batch["kept"]) == 4
+    assert all(given is value for given in batch["kept"])
+
+
+def sensor_folder(folder: Path, columns: str) -> Path:
+    folder.mkdir()
+    rows = "".join(f"{t * 10**7},1,2\n" for t in range(100))
+    (folder / "imu.csv").write_text(f"t_ns,{columns}\n{rows}")
+    return folder / "imu.csv"
+
+
+def test_columns_in_another_order_are_never_mixed(tmp_path: Path) -> None:
+    files = [sensor_folder(tmp_path / name, name) for name in ("a,b", "b,a")]
+    both = gl.Windows(files, duration=0.5)
+    with gl.Loader(both, IMU, batch_size=4) as loader, pytest.raises(gl.FieldError, match="b, a"):
+        next(iter(loader))
+    named = {"imu": gl.Sensor("imu", rate=100, columns=["a", "b"])}
+    with gl.Loader(both, named, batch_size=4) as loader:
+        assert [row.tolist() for row in next(iter(loader))["imu"][:, 0]] == [[1, 2]] * 2 + [
+            [2, 1]
+        ] * 2

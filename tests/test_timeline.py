@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from genlock.errors import ClockError
 from genlock.timeline import (
     ClockMap,
     SampledTimeline,
@@ -356,3 +357,15 @@ def test_case_s01_keeps_every_ns(cases: Path):
     assert int(timeline.ns[39]) == 1_700_000_000_318_456_828
     assert set(np.diff(timeline.ns).tolist()) == {5_000_001}
     assert timeline.period_ns == 5_000_001
+
+
+@pytest.mark.parametrize(
+    "clock",
+    [ClockMap(offset_ns=2**63), ClockMap(2**62, 2), ClockMap(-(2**62), 1.5), ClockMap(scale=4)],
+)
+def test_a_clock_that_leaves_int64_says_so(clock: ClockMap) -> None:
+    ends = np.array([-(2**62), 2**62])
+    with pytest.raises(ClockError, match="int64"):
+        clock.forward(ends)
+    with pytest.raises(ClockError, match="int64"):
+        Timeline(ends).mapped(clock)

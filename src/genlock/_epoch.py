@@ -313,6 +313,7 @@ class Epoch:
         return self._planner.stop()
 
     def _plan_all(self) -> None:
+        number = 0
         try:
             for number, positions, windows in self._batches:
                 pending = Pending(number, windows, positions, outstanding=len(windows) + 1)
@@ -326,14 +327,28 @@ class Epoch:
                     pending.done.set()
                 else:
                     pending.finish()
+        except ChannelClosed:
+            raise
+        except BaseException as error:  # of the windows: else the epoch would end early, unseen
+            self._end_with(number + 1, error)
         finally:
             self.channel.close()
+
+    def _end_with(self, number: int, error: BaseException) -> None:
+        pending = Pending(number, [], [], fatal={-1: error})
+        pending.done.set()
+        self.channel.put(pending)
 
     def _dispatch(self, pending: Pending) -> None:
         with self.engine.planning.measure():
             jobs = [self._plan(pending, i) for i in range(len(pending.windows))]
             if not any(jobs) and not self.engine.templates:
                 self._find_templates()
+                if not self.engine.templates and self.engine.work.on_error == "mask":
+                    # a masked batch needs shapes, and no window that was tried tells them
+                    first = pending.first_error()
+                    if first is not None:
+                        raise first
             jobs += [None] * (self.engine.work.batch_size - len(jobs))
             pending.assembly = Assembly(
                 pending.windows, jobs, self.engine.templates, self.engine.ring
@@ -394,6 +409,8 @@ def settle_failures(pending: Pending, on_error: str) -> Collated | None:
     if pending.fatal or (pending.failures and on_error == "raise"):
         error = pending.first_error()
         assert error is not None
+        if isinstance(error, StopIteration):  # to whoever iterates it would mean the end
+            raise RuntimeError(f"a worker raised {error!r}") from error
         raise error
     assembly = pending.assembly
     assert assembly is not None

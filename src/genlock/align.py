@@ -84,7 +84,8 @@ def grid(
 ) -> Nanoseconds:
     """Give the times at which a field samples the window [start, start + duration): int64 [T] ns.
 
-    at: the plan of the field that `field.at` names. Raises FieldError if it is needed and None.
+    at: the plan of the field that `field.at` names. Raises FieldError if it is needed and None, or
+    for offsets that lead beyond 146 years; WindowError for more than 2**28 times.
     """
     if field.rate is not None:
         return regular_grid(start_ns, duration_ns, field.rate)
@@ -93,7 +94,13 @@ def grid(
             raise FieldError(f"the rows of {field.at!r} are needed first", stream=field.stream)
         return at.source_ns
     if field.offsets is not None:
-        return start_ns + np.array(field.offsets_ns, np.int64)
+        times = [start_ns + offset_ns for offset_ns in field.offsets_ns]
+        if any(abs(time_ns) > FOREVER_NS for time_ns in times):
+            raise FieldError(
+                f"offsets of {field.stream!r} reach farther than 146 years: they are in seconds",
+                stream=field.stream,
+            )
+        return np.array(times, np.int64)
     return timeline.ns[timeline.rows_in(start_ns, start_ns + duration_ns)]
 
 

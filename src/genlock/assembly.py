@@ -28,6 +28,9 @@ ARRAYS = PARTS[:4]
 CONSTANTS = ("intrinsics", "distortion", "color")
 """Arrays that belong to a field's values as a whole, where its jobs have them (`Job.constants`)."""
 
+LONG = (np.dtype(np.longdouble), np.dtype(np.clongdouble))
+"""Numbers that torch has no type for."""
+
 
 @dataclass
 class Collated:
@@ -178,7 +181,21 @@ class Assembly:
         return sample
 
     def replace(self, i: int, sample: Sample) -> None:
-        """Take what a transform made of sample i."""
+        """Take what a transform made of sample i.
+
+        Masks and times it put in place of the sample's own are copied. Raises FieldError if they
+        have another length.
+        """
+        for name, spec in self._specs.items():
+            if spec is None:
+                continue
+            slot = self.slot(i, name)
+            for part in ARRAYS[1:]:
+                given = getattr(sample, part).get(name)
+                if given is not None:
+                    _put(
+                        getattr(slot, part), given, f"the {part} of field {name!r}", self.windows[i]
+                    )
         self._changed[i] = sample
 
     def collate(self, keep: Sequence[int] | None = None) -> Collated:
@@ -212,9 +229,16 @@ class Assembly:
     ) -> tuple[dict[str, NDArray[Any]], dict[str, list[Any]], list[str]]:
         extra: dict[str, NDArray[Any]] = {}
         lists: dict[str, list[Any]] = {}
+        for sample, window in zip(samples, self.windows, strict=True):
+            if sample.keys() != samples[0].keys():
+                raise FieldError(
+                    f"the transform gave {sorted(map(str, sample))} at {window.start_ns} ns, but "
+                    f"{sorted(map(str, samples[0]))} for the first sample of the batch",
+                    recording=window.recording,
+                )
         for name in samples[0]:
             values = [sample[name] for sample in samples]
-            if not all(isinstance(v, np.ndarray | np.generic | int | float) for v in values):
+            if not all(map(_is_numeric, values)):
                 lists[name] = values
             elif not all(self._is_untouched(name, i, v) for i, v in enumerate(values)):
                 padding = len(self.jobs) - len(self.windows)
@@ -273,6 +297,13 @@ def _constants(jobs: Sequence[Mapping[str, Planned] | None]) -> list[tuple[str, 
 
 
 def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Planned) -> None:
+    if known.columns != spec.columns:
+        raise FieldError(
+            f"field {name!r}: columns {', '.join(spec.columns)} do not go into one batch with "
+            f"{', '.join(known.columns)}; name the columns that are wanted, in their order",
+            recording=job.place[0],
+            stream=job.place[1],
+        )
     if known.fixed_shape != spec.fixed_shape:
         raise FieldError(
             f"field {name!r}: values of shape {spec.values.shape} do not go into one batch with "
@@ -280,6 +311,24 @@ def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Planned) -> Non
             recording=job.place[0],
             stream=job.place[1],
         )
+
+
+def _put(own: NDArray[Any], given: Any, what: str, window: Window) -> None:
+    if np.shape(given) != own.shape:
+        raise FieldError(
+            f"the transform gave {what} of shape {np.shape(given)} where the batch has "
+            f"{own.shape}: keep its length, or give the values under a name of their own",
+            recording=window.recording,
+            time_ns=window.start_ns,
+        )
+    own[...] = given
+
+
+def _is_numeric(value: Any) -> bool:
+    """Whether a tensor can hold the value; what it cannot stays in a list."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind in "biufc" and value.dtype not in LONG
+    return isinstance(value, int | float)
 
 
 def _stacked(name: str, values: list[Any], windows: Sequence[Window]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol, cast
 
@@ -18,9 +18,18 @@ from numpy.typing import NDArray
 from genlock._memory import ArraySpec
 from genlock._row_cache import RowCache
 from genlock._yuv import rgb_coefficients
-from genlock.align import AudioPlan, Plan, apply, apply_pose, plan_at, plan_audio, plan_field
+from genlock.align import (
+    FOREVER_NS,
+    AudioPlan,
+    Plan,
+    apply,
+    apply_pose,
+    plan_at,
+    plan_audio,
+    plan_field,
+)
 from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
-from genlock.errors import FieldError, error_context
+from genlock.errors import FieldError, WindowError, error_context
 from genlock.fields import (
     Audio,
     Depth,
@@ -87,13 +96,15 @@ class Slot:
 class SlotSpec:
     """Shapes of a `Slot`: values, number of mask entries, number of times.
 
-    axis: the dimension of the values that grows with the window.
+    axis: the dimension of the values that grows with the window. columns: names of what lies
+    along the last one, of tables.
     """
 
     values: ArraySpec
     steps: int
     times: int
     axis: int = 0
+    columns: tuple[str, ...] = ()
 
     @property
     def fixed_shape(self) -> tuple[int, ...]:
@@ -116,7 +127,7 @@ class SlotSpec:
         shape = tuple(max(a, b) for a, b in zip(self.values.shape, other.values.shape, strict=True))
         values = ArraySpec(shape, self.values.dtype)
         steps, times = max(self.steps, other.steps), max(self.times, other.times)
-        return SlotSpec(values, steps, times, self.axis)
+        return replace(self, values=values, steps=steps, times=times)
 
 
 class Decoders(Protocol):
@@ -335,7 +346,13 @@ class TableJob(Job):
         steps = len(self.plan.grid_ns)
         values, _ = self._table()
         spec = ArraySpec((steps, values.shape[1]), np.dtype(self.field.dtype))
-        return SlotSpec(spec, steps, steps)
+        return SlotSpec(spec, steps, steps, columns=self._columns)
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """Names of the values; a field that picks its columns has named them."""
+        picked = getattr(self.field, "columns", None) is not None or isinstance(self.field, Pose)
+        return () if picked else self.stream.info.columns
 
     def _table(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         return field_table(self.opened, self.field)
@@ -430,8 +447,13 @@ def snap_window(opened: Opened, fields: Fields, window: Window) -> Window:
 def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window) -> dict[str, Job]:
     """Plan every field of one window; `order` as `check_fields` gives it.
 
-    Raises StreamError, ClockError, FieldError, TimeUnitError, naming the recording.
+    Raises StreamError, ClockError, FieldError, WindowError, TimeUnitError, naming the recording.
     """
+    if not -FOREVER_NS <= window.start_ns <= window.start_ns + window.duration_ns <= FOREVER_NS:
+        raise WindowError(
+            f"{window} lies beyond 2**62 ns (146 years from 0): start_ns is in ns, duration in s",
+            recording=opened.uri,
+        )
     streams = {name: opened.stream(fields[name]) for name in order}
     opened.require_common_clock(stream.name for stream in streams.values())
     jobs: dict[str, Job] = {}

@@ -13,18 +13,18 @@ Fields are immutable and checked when made: a contradiction raises FieldError.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from genlock.errors import FieldError
 from genlock.interfaces import FrameFormat
 from genlock.stream import Modality
-from genlock.timeline import Seconds, exact, to_ns
+from genlock.timeline import SECOND_NS, Seconds, exact, to_ns
 
 Method = Literal["nearest", "previous", "next", "linear", "slerp"]
 Crop = tuple[int, int, int, int]
@@ -48,6 +48,24 @@ class Field:
     def __post_init__(self) -> None:
         if not isinstance(self.stream, str) or not self.stream:
             raise FieldError(f"a field's first argument is a stream's name, not {self.stream!r}")
+
+    def _number(self, name: str, value: Any) -> Fraction:
+        """An option's exact value. Raises FieldError unless it is a finite number."""
+        try:
+            return exact(value)
+        except (TypeError, ValueError, ZeroDivisionError) as error:
+            raise self._fail(f"{name} is a number, not {value!r}") from error
+
+    def _whole(self, name: str, value: Any) -> int:
+        number = self._number(name, value)
+        if number.denominator != 1:
+            raise self._fail(f"{name} is a whole number, not {value!r}")
+        return int(number)
+
+    def _listed(self, name: str, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+            raise self._fail(f"{name} is a list, not {value!r}")
+        return tuple(value)
 
     def fingerprint(self) -> str:
         """A text that two fields share exactly if they ask for the same."""
@@ -87,14 +105,19 @@ class GridField(Field):
             raise self._fail(f"{' and '.join(given)} are alternatives: keep one")
         if self.method not in self.methods:
             raise self._fail(f"method {self.method!r} is not one of {', '.join(self.methods)}")
-        if self.rate is not None and exact(self.rate) <= 0:
-            raise self._fail(f"rate must be positive, not {self.rate}")
+        if self.at is not None and not isinstance(self.at, str):
+            raise self._fail(f"at is the name of another field, not {self.at!r}")
+        if self.rate is not None and not 0 < self._number("rate", self.rate) <= SECOND_NS:
+            raise self._fail(f"rate must be positive and at most 1e9 Hz, not {self.rate}")
         for name in ("tolerance", "max_gap"):
             value = getattr(self, name)
-            if value is not None and exact(value) < 0:
+            if value is not None and self._number(name, value) < 0:
                 raise self._fail(f"{name} is a number of seconds, not {value}")
         if self.offsets is not None:
-            object.__setattr__(self, "offsets", tuple(self.offsets))
+            offsets = self._listed("offsets", self.offsets)
+            for offset in offsets:
+                self._number("each of offsets", offset)
+            object.__setattr__(self, "offsets", offsets)
 
     @cached_property
     def offsets_ns(self) -> tuple[int, ...]:
@@ -126,7 +149,7 @@ class PictureField(GridField):
             value = getattr(self, name)
             if value is None:
                 continue
-            value = tuple(int(v) for v in value)
+            value = tuple(self._whole(f"each of {name}", v) for v in self._listed(name, value))
             if len(value) != length or min(value[-2:]) < 1 or min(value) < 0:
                 raise self._fail(f"{name} must be {length} positive integers, not {value}")
             object.__setattr__(self, name, value)
@@ -177,9 +200,11 @@ class Video(PictureField):
             raise self._fail(f"color='device' needs an even size, not {self.size}")
         if self.normalize is None:
             return
-        mean, std = (tuple(map(float, part)) for part in self.normalize)
-        if len(mean) != 3 or len(std) != 3 or min(map(abs, std)) == 0:
+        parts = [self._listed("normalize", p) for p in self._listed("normalize", self.normalize)]
+        numbers = [tuple(float(self._number("normalize", v)) for v in part) for part in parts]
+        if list(map(len, numbers)) != [3, 3] or 0 in numbers[1]:
             raise self._fail("normalize is (mean, std) of three channels each, std not 0")
+        mean, std = numbers
         if self.dtype == "uint8":
             raise self._fail("normalize gives fractions: ask for a float dtype")
         object.__setattr__(self, "normalize", (mean, std))
@@ -227,8 +252,11 @@ class Audio(Field):
         super().__post_init__()
         for name in ("rate", "channels"):
             value = getattr(self, name)
-            if value is not None and (value != int(value) or value < 1):
+            if value is None:
+                continue
+            if (number := self._whole(name, value)) < 1:
                 raise self._fail(f"{name} must be a positive whole number, not {value}")
+            object.__setattr__(self, name, number)
 
 
 DTypeName = Literal["float32", "float64", "int64", "int32", "uint8", "bool"]
@@ -254,7 +282,9 @@ class Sensor(GridField):
         if isinstance(self.columns, str):
             object.__setattr__(self, "columns", (self.columns,))
         elif self.columns is not None:
-            object.__setattr__(self, "columns", tuple(self.columns))
+            object.__setattr__(self, "columns", self._listed("columns", self.columns))
+            if not self.columns or not all(isinstance(name, str) for name in self.columns):
+                raise self._fail(f"columns are names, at least one, not {self.columns!r}")
         if self.dtype not in get_args(DTypeName):
             raise self._fail(f"dtype {self.dtype!r} is not one of {get_args(DTypeName)}")
         if self.method == "linear" and not np.issubdtype(np.dtype(self.dtype), np.floating):
@@ -285,6 +315,10 @@ class Pose(GridField):
         super().__post_init__()
         if self.dtype not in ("float32", "float64"):
             raise self._fail(f"dtype {self.dtype!r} is not 'float32' or 'float64'")
+        for name in ("relative_to", "of"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise self._fail(f"{name} is a name, not {value!r}")
 
     @property
     def reference(self) -> str | None:
@@ -305,8 +339,10 @@ Fields = Mapping[str, Field]
 def check_fields(fields: Fields) -> list[str]:
     """Order names so that each `at=` follows the field it names.
 
-    Raises FieldError for values that are not fields, an unknown `at` and circles.
+    Raises FieldError for anything but a mapping of names to fields, an unknown `at` and circles.
     """
+    if not isinstance(fields, Mapping):
+        raise FieldError(f"fields are given by name, {{'x': field}}, not as {fields!r:.80}")
     ordered: list[str] = []
     pending = dict(fields)
     for name, field in pending.items():

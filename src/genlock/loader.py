@@ -7,17 +7,20 @@ import os
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
+from numbers import Real
+from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from genlock._epoch import Engine
+from genlock._order import whole_number
 from genlock._progress import with_bar
 from genlock._remote import Remote
 from genlock._threads import ChannelClosed
 from genlock._trace import SpanLog, Tracing
 from genlock._work import Batches, Failure, Finished, Transform, Work, Workers
 from genlock.batch import Batch
-from genlock.errors import ClosedError, FieldError, GenlockError, StateError
+from genlock.errors import ClosedError, FieldError, GenlockError, StateError, WindowError
 from genlock.fields import Fields, check_fields
 from genlock.stats import Stats, Tally, thread_counts
 from genlock.windows import Windows
@@ -74,14 +77,23 @@ class Loader:
         process: bool = False,
         pin_memory: bool | None = None,
     ) -> None:
-        if batch_size < 1 or prefetch < 1:
-            raise FieldError("batch_size and prefetch must be at least 1")
-        if cache not in (None, "ram") or cache_bytes < 0:
-            raise FieldError(f"cache is None or 'ram', not {cache!r}, and cache_bytes at least 0")
+        if not isinstance(windows, Windows):
+            raise WindowError(f"a loader takes genlock.Windows, not a {type(windows).__name__}")
+        batch_size = _at_least("batch_size", batch_size, 1)
+        prefetch = _at_least("prefetch", prefetch, 1)
+        cache_bytes = _at_least("cache_bytes", cache_bytes, 0)
+        if decoders is not None:
+            decoders = _at_least("decoders", decoders, 1)
+        _check_failures(max_failures)
+        if transform is not None and not callable(transform):
+            raise FieldError(f"transform is called with (sample, rng): {transform!r} cannot be")
+        if cache not in (None, "ram"):
+            raise FieldError(f"cache is None or 'ram', not {cache!r}")
         if on_error not in get_args(OnError):
             raise FieldError(f"on_error {on_error!r} is not one of {get_args(OnError)}")
         if tail not in ("drop", "pad"):
             raise FieldError(f"tail {tail!r} is not 'drop' or 'pad'")
+        check_fields(fields)
         self.windows = windows
         self.fields = dict(fields)
         self.batch_size = batch_size
@@ -94,13 +106,11 @@ class Loader:
         self._stocked = 0
         self._position = Position(0, 0)
         self._continues = True
+        self._turn = 0
         self._tally = Tally()
         self._process = os.getpid()
         self._spans = SpanLog()
         self._tracing: Tracing | None = None
-        check_fields(self.fields)
-        if cache_bytes < 0 or (decoders is not None and decoders < 1):
-            raise FieldError("cache_bytes must be at least 0 and decoders at least 1")
         self._work = Work(
             windows,
             self.fields,
@@ -139,6 +149,7 @@ class Loader:
         if not self._continues:
             self._position = Position(self._position.epoch + 1, 0)
         self._continues = False
+        self._turn += 1
         if self._delivery is None:
             # here, since it imports torch, which `import genlock` in a child process can spare
             from genlock.device import Delivery, make_backend
@@ -194,6 +205,8 @@ class Loader:
         A state saved after the last batch of an epoch continues with the next epoch. Raises
         StateError naming what differs from the loader that saved it.
         """
+        if not isinstance(state, Mapping):
+            raise StateError(f"a state is what state_dict gave, not a {type(state).__name__}")
         if state.get("version") != STATE_VERSION:
             raise StateError(f"state of version {state.get('version')}, expected {STATE_VERSION}")
         for name, value in self._identity().items():
@@ -202,10 +215,11 @@ class Loader:
                     f"the state was saved with another {name.replace('_', ' ')}: "
                     f"{state.get(name)}, here {value}"
                 )
-        epoch, batch = int(state["epoch"]), int(state["batch"])
+        epoch, batch = (_count_in(state, name) for name in ("epoch", "batch"))
         done = batch >= len(self)
         self._position = Position(epoch + 1, 0) if done else Position(epoch, batch)
         self._continues = True
+        self._turn += 1
 
     def stats(self) -> Stats:
         """What each stage has done since the loader was made, and the bottleneck."""
@@ -251,6 +265,29 @@ class Loader:
         return f"Loader({len(self)} batches of {self.batch_size}, {names})"
 
 
+def _at_least(name: str, value: Any, least: int) -> int:
+    """A whole number. Raises FieldError for anything else, and for less."""
+    try:
+        number = index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise FieldError(f"{name} is a whole number of at least {least}, not {value!r}")
+    return number
+
+
+def _check_failures(most: Any) -> None:
+    if most is not None and not (isinstance(most, Real) and float(most) >= 0):
+        raise FieldError(f"max_failures is a number or a fraction of at least 0, not {most!r}")
+
+
+def _count_in(state: Mapping[str, Any], name: str) -> int:
+    try:
+        return whole_number(name, index(state[name]), 0)
+    except (KeyError, TypeError, WindowError) as error:
+        raise StateError(f"the state is damaged: its {name} is {state.get(name)!r}") from error
+
+
 class Position(NamedTuple):
     """How many batches of which epoch the user has received."""
 
@@ -265,12 +302,18 @@ class _Iterator(Iterator[Batch]):
         self._loader = loader
         self._batches = batches
         self._delivery = delivery
+        self._turn = loader._turn
         self._sent: deque[tuple[Finished, Transfer | None]] = deque()
         self._ending: BaseException | None = None
         weakref.finalize(self, batches.stop).atexit = False
 
     def __next__(self) -> Batch:
         self._loader._check_open()
+        if self._turn != self._loader._turn:
+            raise ClosedError(
+                "a newer iter(loader) or load_state_dict ended this iteration: use one at a time, "
+                "or make another loader"
+            )
         with self._loader._tally.waiting(), self._loader._spans.span("wait for a batch"):
             while True:
                 self._send_ready()

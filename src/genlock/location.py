@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -59,9 +61,12 @@ class Location:
         if isinstance(target, Location):
             return target
         if isinstance(target, str | os.PathLike):
-            return cls(os.fspath(target))
+            uri = os.fsdecode(target)
+            if not uri:
+                raise OpenError("cannot open a path of no letters: '.' is the current folder")
+            return cls(uri)
         if isinstance(target, bytes | bytearray | memoryview):
-            return cls(f"memory:{id(target):x}", bytes(target))
+            return cls._of_bytes(bytes(target))
         if hasattr(target, "read"):
             return cls._of_file(target)
         raise OpenError(
@@ -79,7 +84,12 @@ class Location:
             raise OpenError(f"cannot read the file object {name or file!r}: {error}") from error
         if not isinstance(data, bytes):
             raise OpenError(f"the file object {name or file!r} gives text: open it in mode 'rb'")
-        return cls(f"memory:{name or hex(id(file))}", data)
+        return cls._of_bytes(data, name)
+
+    @classmethod
+    def _of_bytes(cls, data: bytes, name: Any = None) -> Location:
+        """In memory, named by its content where it has no name: addresses are used again."""
+        return cls(f"memory:{name or sha256(data).hexdigest()[:16]}", data)
 
     @property
     def name(self) -> str:
@@ -135,32 +145,40 @@ class Location:
         self._note("kind")
         if self.data is not None:
             return False
-        if self._path is not None:
-            return self._path.is_dir()
-        file_system, path = url_to_fs(self._place)
-        return bool(file_system.isdir(path))
+        with self._reaching():
+            if self._path is not None:
+                return self._path.is_dir()
+            file_system, path = url_to_fs(self._place)
+            return bool(file_system.isdir(path))
 
     def exists(self) -> bool:
         self._note("kind")
         if self.data is not None:
             return True
-        if self._path is not None:
-            return self._path.exists()
-        file_system, path = url_to_fs(self._place)
-        return bool(file_system.exists(path))
+        with self._reaching():
+            if self._path is not None:
+                return self._path.exists()
+            file_system, path = url_to_fs(self._place)
+            return bool(file_system.exists(path))
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        """Turn what a file system says against a name into an OpenError with the place."""
+        try:
+            yield
+        except (OSError, ValueError, ImportError) as error:
+            raise OpenError(f"cannot open {self.uri}: {error}", recording=self.uri) from error
 
     def open(self) -> BinaryIO:
         """A new binary cursor at the start. Raises OpenError naming the place."""
         self._note("content")
         if self.data is not None:
             return io.BytesIO(self.data)
-        try:
+        with self._reaching():
             if self._path is not None:
                 return self._path.open("rb")
             file: BinaryIO = fsspec.open(self._place, "rb").open()
             return file
-        except (OSError, ValueError, ImportError) as error:
-            raise OpenError(f"cannot open {self.uri}: {error}", recording=self.uri) from error
 
     def read(self) -> bytes:
         """All bytes."""
@@ -214,12 +232,13 @@ class Location:
     def names(self) -> list[str]:
         """Sorted names of what lies directly in this folder; hidden ones left out."""
         self._note("content")
-        if self._path is not None:
-            found: Sequence[str] = os.listdir(self._path)
-        else:
-            file_system, path = url_to_fs(self._place)
-            listed = file_system.ls(path, detail=False)
-            found = [str(entry).rstrip("/").rpartition("/")[2] for entry in listed]
+        with self._reaching():
+            if self._path is not None:
+                found: Sequence[str] = os.listdir(self._path)
+            else:
+                file_system, path = url_to_fs(self._place)
+                listed = file_system.ls(path, detail=False)
+                found = [str(entry).rstrip("/").rpartition("/")[2] for entry in listed]
         return sorted(name for name in found if not name.startswith("."))
 
     def __eq__(self, other: object) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain
+from operator import index as whole
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
@@ -17,18 +18,19 @@ from genlock import windows as pure
 from genlock._memory import Ring
 from genlock._pool import SharedPool
 from genlock._views import RecordingViews
+from genlock._window_set import positive_ns
 from genlock.assembly import Assembly, finished
 from genlock.batch import Sample
 from genlock.calibration import Calibration
 from genlock.collection import expanded
-from genlock.errors import ClosedError, GenlockError, WindowError
+from genlock.errors import ClockError, ClosedError, GenlockError, LayoutError, WindowError
 from genlock.fetch import plan_window
 from genlock.fields import Fields, check_fields
 from genlock.interfaces import OpenOptions
 from genlock.location import Location
 from genlock.opened import DecoderPool, Opened
 from genlock.stream import Span, Stream
-from genlock.timeline import ClockMap, Seconds, Timeline, to_ns
+from genlock.timeline import ClockMap, Seconds, Timeline
 from genlock.windows import Window
 
 
@@ -74,9 +76,13 @@ class Recording(RecordingViews):
         """One window as NumPy arrays, decoded on the calling thread.
 
         start_ns: on the recording's clock. duration: seconds. Raises StreamError, ClockError,
-        FieldError, TimeUnitError, DecodeError.
+        FieldError, WindowError, TimeUnitError, DecodeError.
         """
-        window = Window(self.uri, int(start_ns), to_ns(duration), 0)
+        try:
+            start_ns = whole(start_ns)
+        except TypeError as error:  # a float of ns is not exact, and may be meant as seconds
+            raise WindowError(f"start_ns is a whole number of ns, not {start_ns!r}") from error
+        window = Window(self.uri, start_ns, positive_ns("duration", duration), 0)
         jobs = plan_window(self.opened, fields, check_fields(fields), window)
         assembly = Assembly([window], [jobs], {}, Ring(0))
         for name, job in jobs.items():
@@ -139,14 +145,41 @@ def open(
     one clock. unit: of a lone table's times ("s", "ms", "us", "ns"). streams: by stream name, what
     a `[streams.NAME]` table of recording.toml would say. max_pixels: largest picture to decode.
     index: whether to take what is known of the files from the index, and to keep it there.
-    Raises OpenError naming what was tried, LayoutError for wrong options.
+    Raises OpenError naming what was tried, LayoutError for wrong options, ClockError for the map of
+    a clock that no stream is on.
     """
-    options = OpenOptions(unit, dict(streams or {}), max_pixels, index)
+    options = OpenOptions(unit, _stated(streams or {}), max_pixels, index)
+    if max_pixels is not None and not (isinstance(max_pixels, int) and max_pixels > 0):
+        raise LayoutError(f"max_pixels is a positive whole number, not {max_pixels!r}")
     location = Location.of(target)
+    if clock is None:
+        return Recording(Opened(location, options))
+    with closing(Opened(location, options)) as opened:
+        clocks = _mapped(opened, clock)
+    return Recording(Opened(location, options, clocks))
+
+
+def _stated(streams: Any) -> dict[str, Mapping[str, Any]]:
+    if isinstance(streams, Mapping) and all(isinstance(v, Mapping) for v in streams.values()):
+        return dict(streams)
+    raise LayoutError(f"streams is {{'name': {{'key': value}}}}, not {streams!r:.80}")
+
+
+def _mapped(opened: Opened, clock: Any) -> dict[str, ClockMap]:
+    """A map for each clock that is named. Raises ClockError unless streams are on it."""
     if isinstance(clock, ClockMap):
-        with closing(Opened(location, options)) as opened:
-            clock = dict.fromkeys(opened.clock_of.values(), clock)
-    return Recording(Opened(location, options, clock))
+        return dict.fromkeys(opened.clock_of.values(), clock)
+    if not isinstance(clock, Mapping) or not all(isinstance(m, ClockMap) for m in clock.values()):
+        raise ClockError(f"clock is a genlock.ClockMap, or {{'name': ClockMap}}, not {clock!r:.80}")
+    known = {stream.info.clock or opened.source.clock for stream in opened.streams.values()}
+    for name in clock:
+        if name not in known:
+            raise ClockError(
+                f"{opened.uri} has no stream on a clock {name!r}; its clocks are "
+                f"{', '.join(map(repr, sorted(known))) or 'none'}",
+                recording=opened.uri,
+            )
+    return dict(clock)
 
 
 Reference = tuple[Location, OpenOptions, Mapping[str, ClockMap]]
@@ -193,8 +226,8 @@ class Windows(pure.Windows):
         streams of `over` have in common. The label may be left out.
         """
         found = _Spans(over, on_error)
-        clips = [(found.uri(recording), recording, *rest) for recording, *rest in table]
-        whole = {uri: target for uri, target, _, duration, *_ in clips if duration is None}
+        clips = [found.clip(number, row) for number, row in enumerate(table)]
+        whole = {uri: target for uri, target, *rest in clips if len(rest) > 1 and rest[1] is None}
         spans = list(found.read(whole.values(), expand=False))
         rows = [(uri, *rest) for uri, _, *rest in clips]
         made = super().at(rows, spans=spans, **options)
@@ -206,7 +239,7 @@ class Windows(pure.Windows):
         mixed = super().mix(windows, *args, **options)
         if isinstance(mixed, cls):
             parts = [part for part in windows if isinstance(part, cls)]
-            mixed.references = {k: v for part in parts for k, v in part.references.items()}
+            mixed.references = _joined_references(parts)
             mixed.skipped = [failure for part in parts for failure in part.skipped]
         return mixed
 
@@ -231,8 +264,13 @@ class _Spans:
     """Reads the spans of recordings, with a progress bar if it takes over a second."""
 
     def __init__(self, over: Iterable[str] | None, on_error: str) -> None:
+        if on_error not in ("raise", "skip"):
+            raise WindowError(f"on_error of windows is 'raise' or 'skip', not {on_error!r}")
+        if not isinstance(over, Iterable | None):
+            raise WindowError(f"over is a list of streams' names, not {over!r}")
         self.over = None if over is None else [over] if isinstance(over, str) else list(over)
         self.on_error = on_error
+        self._seen: dict[str, Reference | None] = {}
         self.skipped: list[tuple[str, GenlockError]] = []
         self.references: dict[str, Reference] = {}
 
@@ -256,16 +294,35 @@ class _Spans:
         except GenlockError:  # it is raised, or noted, when this is opened
             return (target,)
 
+    def clip(self, number: int, row: Any) -> list[Any]:
+        """A row of annotated clips with the recording's uri in front."""
+        try:
+            recording, *rest = row
+        except (TypeError, ValueError) as error:
+            raise WindowError(
+                "clips are rows of (recording, start_ns, duration, label); "
+                f"row {number} is {row!r:.80}"
+            ) from error
+        return [self.uri(recording), recording, *rest]
+
     def uri(self, target: Any) -> str:
-        """The name of a recording, by which it can be opened again."""
+        """The name of a recording, by which it can be opened again.
+
+        Raises WindowError where one name would stand for a recording opened in two ways.
+        """
         if isinstance(target, Recording):
             opened = target.opened
-            self.references[opened.uri] = (opened.location, opened.options, opened.clocks)
-            return opened.uri
-        location = Location.of(target)
-        if location.data is not None:
-            self.references[location.uri] = (location, OpenOptions(), {})
-        return location.uri
+            reference = (opened.location, opened.options, opened.clocks)
+        else:
+            location = Location.of(target)
+            reference = (location, OpenOptions(), {})
+        uri = reference[0].uri
+        special = None if reference == _plain(uri) else reference
+        if self._seen.setdefault(uri, special) != special:
+            raise _two_ways(uri)
+        if special is not None:
+            self.references[uri] = special
+        return uri
 
     def _span(self, target: Any) -> Span:
         uri = self.uri(target)
@@ -282,5 +339,28 @@ def recording_opener(windows: pure.Windows) -> Callable[[str], Opened]:
 
 
 def _open_reference(references: Mapping[str, Reference], uri: str) -> Opened:
-    location, options, clocks = references.get(uri, (Location(uri), OpenOptions(), {}))
+    location, options, clocks = references.get(uri) or _plain(uri)
     return Opened(location, options, clocks)
+
+
+def _plain(uri: str) -> Reference:
+    """How a recording is opened that is named by its path alone."""
+    return Location(uri), OpenOptions(), {}
+
+
+def _two_ways(uri: str) -> WindowError:
+    return WindowError(
+        f"{uri} is here twice, opened in different ways (options, clocks or content): windows "
+        "name a recording by its path, so give it once, or through links of different names",
+        recording=uri,
+    )
+
+
+def _joined_references(parts: Sequence[Windows]) -> dict[str, Reference]:
+    """The references of all parts. Raises WindowError where two parts differ about a recording."""
+    joined = {uri: reference for part in parts for uri, reference in part.references.items()}
+    for part in parts if joined else ():
+        for uri in joined.keys() & set(part.recordings):
+            if part.references.get(uri) != joined[uri]:
+                raise _two_ways(uri)
+    return joined

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._scaling import round_scaled
+from genlock.errors import ClockError, WindowError
 
 Nanoseconds = NDArray[np.int64]
 SECOND_NS = 1_000_000_000
+MOST_TIMES = 2**28
 UNIT_NS = {"s": SECOND_NS, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 Seconds = int | float | str | Fraction
@@ -49,10 +51,16 @@ def ticks_to_ns(ticks: NDArray[np.int64], ns_per_tick: Fraction) -> Nanoseconds:
 def regular_grid(start_ns: int, duration_ns: int, rate: Seconds) -> Nanoseconds:
     """Give start + round(k * 10**9 / rate) for every k with k * 10**9 / rate < duration.
 
-    rate: Hz, read as an exact decimal. Returns int64 [T].
+    rate: Hz, read as an exact decimal. Returns int64 [T]. Raises WindowError for more than 2**28
+    times, which no memory is meant to hold.
     """
     period = SECOND_NS / exact(rate)
     count = max(0, -((-duration_ns * period.denominator) // period.numerator))
+    if count > MOST_TIMES:
+        raise WindowError(
+            f"a window of {duration_ns / SECOND_NS:g} s at {float(exact(rate)):g} Hz would have "
+            f"{count} grid times: take a shorter duration or a lower rate"
+        )
     return start_ns + ticks_to_ns(np.arange(count, dtype=np.int64), period)
 
 
@@ -89,13 +97,26 @@ class ClockMap:
         return replace(clock, first=self.then(clock.first) if clock.first else self)
 
     def forward(self, ns: Nanoseconds | int) -> Nanoseconds:
-        """Times on the target clock; int64 in, int64 out, same shape, rounded half up."""
+        """Times on the target clock; int64 in, int64 out, same shape, rounded half up.
+
+        Raises ClockError where they would leave int64.
+        """
         times: Nanoseconds = np.asarray(ns, np.int64)
         if self.first is not None:
             times = self.first.forward(times)
         if self.knots:
             return _through_knots(times, *self._knots)
-        return np.asarray(ticks_to_ns(times, exact(self.scale)) + self.offset_ns, np.int64)
+        return self._shifted(ticks_to_ns(times, exact(self.scale)))
+
+    def _shifted(self, times: Nanoseconds) -> Nanoseconds:
+        if times.size:
+            for end in (int(times.min()), int(times.max())):
+                if abs(end + self.offset_ns) >= INT64_SENTINELS[0]:
+                    raise ClockError(
+                        f"offset_ns={self.offset_ns} takes the time {end} ns out of the range of "
+                        "int64 ns: check the clock's offset and scale"
+                    )
+        return np.asarray(times + self.offset_ns, np.int64)
 
     def backward(self, ns: Nanoseconds | int) -> Nanoseconds:
         """Times on the source clock; the inverse of `forward` to within 1 ns near scale 1."""
@@ -135,7 +156,7 @@ class Timeline:
         valid: NDArray[np.bool_] | None = None,
     ) -> None:
         self._ns = np.ascontiguousarray(ns, np.int64)
-        if self._ns.ndim != 1 or (np.diff(self._ns) < 0).any():
+        if self._ns.ndim != 1 or (self._ns[1:] < self._ns[:-1]).any():
             raise ValueError("a timeline is one sorted row of times")
         self.durations_ns = durations_ns
         self._valid = valid
