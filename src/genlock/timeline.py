@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from genlock.errors import ClockError, WindowError
 
 Nanoseconds = NDArray[np.int64]
 SECOND_NS = 1_000_000_000
+REMEMBERED_TIMES = 2**14
 MOST_TIMES = 2**28
 UNIT_NS = {"s": SECOND_NS, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
@@ -61,7 +62,18 @@ def regular_grid(start_ns: int, duration_ns: int, rate: Seconds) -> Nanoseconds:
             f"a window of {duration_ns / SECOND_NS:g} s at {float(exact(rate)):g} Hz would have "
             f"{count} grid times: take a shorter duration or a lower rate"
         )
-    return start_ns + ticks_to_ns(np.arange(count, dtype=np.int64), period)
+    return start_ns + (_remembered if count <= REMEMBERED_TIMES else _multiples)(count, period)
+
+
+def _multiples(count: int, period: Fraction) -> Nanoseconds:
+    """round(k * period) for k below count."""
+    multiples = ticks_to_ns(np.arange(count, dtype=np.int64), period)
+    multiples.flags.writeable = False
+    return multiples
+
+
+_remembered = lru_cache(maxsize=64)(_multiples)
+"""Every window of a field has the same grid but for its start."""
 
 
 @dataclass(frozen=True)
