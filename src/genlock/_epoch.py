@@ -27,10 +27,12 @@ from genlock._work import Adopt, Failure, Finished, Progress, StageCounts, Work
 from genlock.assembly import Assembly, Collated
 from genlock.batch import Sample
 from genlock.errors import GenlockError
-from genlock.fetch import Planned, Slot, SlotSpec, plan_window, snap_window
+from genlock.fetch import plan_window, snap_window
 from genlock.fields import Audio, PictureField, check_fields
+from genlock.jobs import Planned
 from genlock.opened import DecoderPool, Opened
 from genlock.recording import recording_opener
+from genlock.slots import Slot, SlotSpec
 from genlock.windows import Window
 
 RECORDINGS_KEPT_OPEN = 64

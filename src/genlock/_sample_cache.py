@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock.fetch import Decoders, Planned, Slot, SlotSpec
+from genlock.jobs import Decoders, Planned
+from genlock.slots import Slot, SlotSpec
 from genlock.windows import Window
 
 OVERHEAD = 1024

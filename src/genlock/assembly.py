@@ -17,7 +17,8 @@ from genlock._memory import ArraySpec, Block, Ring, block_size, carve
 from genlock.batch import Batch, Sample
 from genlock.color import Finish, finish_of, to_rgb
 from genlock.errors import FieldError
-from genlock.fetch import Planned, Slot, SlotSpec
+from genlock.jobs import Planned
+from genlock.slots import Slot, SlotSpec
 from genlock.windows import Window
 
 if TYPE_CHECKING:  # importing torch takes longer than all else together, and workers need none
