@@ -97,7 +97,7 @@ class Opened:
             raise ClockError(
                 f"{self.uri}: nothing relates the clocks {listed}. State it in recording.toml, "
                 f"e.g. [clocks.{name}] offset_ns = 0, or pass clock={{{name!r}: "
-                "genlock.ClockMap()}; if they are one clock, leave out clock =",
+                "genlock.ClockMap()}; streams without clock = in a recording.toml share one",
                 recording=self.uri,
             )
 
