@@ -145,7 +145,7 @@ def test_a_break_begins_the_next_epoch_and_a_load_continues(sample: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"seed": 4}, "windows|seed"),
+        ({"seed": 4}, "another seed: 3, here 4"),
         ({"stride": 0.5}, "windows"),
         ({"fields": {"imu": gl.Sensor("imu", rate=50)}}, "fields"),
         ({"batch_size": 4}, "global batch size"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import genlock as gl
+from genlock.stats import StageStats
 
 FIELDS = {"imu": gl.Sensor("imu", rate=100)}
 
@@ -68,3 +70,22 @@ def test_statistics_show_as_html(sample: Path) -> None:
     assert page.count("<tr>") == len(stats.stages) + 1
     assert f"{stats.batches} batches, {stats.windows} windows" in page
     assert stats.bottleneck in page
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "load", "said"),
+    [
+        (0.4, 0.9, "The training loop is the bottleneck"),
+        (1.2, 0.45, "No lasting bottleneck"),
+        (1.2, 0.9, "The loader is the bottleneck"),
+        (6.0, 0.45, "The loader is the bottleneck"),
+    ],
+)
+def test_a_short_wait_for_idle_stages_blames_nobody(
+    sample: Path, waited_s: float, load: float, said: str
+) -> None:
+    with loader_of(sample) as loader:
+        blank = loader.stats()
+    stage = StageStats("video", 2, 100, 20 * load, 1.0, load)
+    stats = replace(blank, stages=(stage,), batches=9, elapsed_s=10.0, waited_s=waited_s)
+    assert stats.bottleneck.startswith(said)

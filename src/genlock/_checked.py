@@ -91,7 +91,7 @@ def table(make: Callable[..., Any], readers: Mapping[str, Reader], needs: str = 
 def mapping(value: Any, place: Place) -> dict[str, Any]:
     """Take a table as it is."""
     if not isinstance(value, Mapping):
-        raise place.error(f"must be a table, not {value!r}")
+        raise place.error(f"must be a table, {{ key = value, … }}, not {value!r}")
     return dict(value)
 
 

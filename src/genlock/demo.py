@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 
 from genlock import samples
 from genlock.batch import Batch
-from genlock.errors import FieldError
+from genlock.errors import FieldError, WindowError
 from genlock.fields import Audio, Depth, Field, Fields, Pose, Sensor, Video
 from genlock.loader import Loader
 from genlock.notebook import plot
@@ -160,6 +160,13 @@ def main(argv: list[str] | None = None) -> None:
             shuffle=True,
         )
         print(windows)
+        if not len(windows):
+            _, start_ns, end_ns = recording.opened.span(f.stream for f in fields.values())
+            raise WindowError(
+                f"{recording.uri}: its streams share {(end_ns - start_ns) / 1e9:g} s, "
+                f"less than one window of {WINDOW_S:g} s; give the demo a longer recording",
+                recording=recording.uri,
+            )
         train(windows, fields, options.epochs)
         picture = Path(options.out) / "demo.png"
         picture.parent.mkdir(parents=True, exist_ok=True)

@@ -193,10 +193,10 @@ class Loader:
     def _identity(self) -> dict[str, Any]:
         text = repr([(name, field.fingerprint()) for name, field in self.fields.items()])
         return {
-            "windows": self.windows.fingerprint(),
-            "fields": hashlib.sha256(text.encode()).hexdigest()[:16],
-            "seed": self.windows.seed,
+            "seed": self.windows.seed,  # first, since the fingerprint of windows holds it too
             "global_batch_size": self.global_batch_size,
+            "fields": hashlib.sha256(text.encode()).hexdigest()[:16],
+            "windows": self.windows.fingerprint(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -93,9 +93,11 @@ class Opened:
         clocks = {self.clock_of[name]: name for name in names}
         if len(clocks) > 1:
             listed = " and ".join(f"{clock!r} (stream {name})" for clock, name in clocks.items())
+            name = next(clock for clock in clocks if clock != self.source.clock)
             raise ClockError(
                 f"{self.uri}: nothing relates the clocks {listed}. State it in recording.toml, "
-                "e.g. [clocks.NAME] offset_ns = 0, or pass clock={'NAME': genlock.ClockMap()}",
+                f"e.g. [clocks.{name}] offset_ns = 0, or pass clock={{{name!r}: "
+                "genlock.ClockMap()}; streams without clock = in a recording.toml share one",
                 recording=self.uri,
             )
 

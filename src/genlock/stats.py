@@ -147,11 +147,14 @@ class Stats:
         if share < 0.05:
             return f"The training loop is the bottleneck: it waited {share:.0%} of the time."
         busiest = max(self.stages, key=lambda stage: stage.load)
-        return (
-            f"The loader is the bottleneck: the training loop waited {share:.0%} of the time, and "
+        waits = (
+            f"the training loop waited {share:.0%} of the time, and "
             f"the busiest stage is {busiest.name} ({busiest.load:.0%} of {busiest.threads} "
-            f"thread{'s' if busiest.threads > 1 else ''})."
+            f"thread{'s' if busiest.threads > 1 else ''})"
         )
+        if share < 0.5 and busiest.load < 0.5:
+            return f"No lasting bottleneck: {waits}: the start, or bursts that prefetch= evens out."
+        return f"The loader is the bottleneck: {waits}."
 
     def _repr_html_(self) -> str:
         cells = [

@@ -109,10 +109,15 @@ class Stream:
 
     def __repr__(self) -> str:
         info = self.info
-        shape = "x".join(map(str, info.shape)) or "?"
-        rate = f", {info.rate:g} Hz" if info.rate else ""
-        kind = " ".join(filter(None, (info.modality, info.codec)))
-        return f"Stream({self.name!r}, {kind}, {shape} {info.dtype}{rate}, {self.timeline!r})"
+        shape = "x".join(map(str, info.shape)) or ("?" if info.dtype else "")
+        about = [
+            repr(self.name),
+            " ".join(filter(None, (info.modality, info.codec))),
+            f"{shape} {info.dtype}".strip(),
+            f"{info.rate:g} Hz" if info.rate else "",
+            f"{type(self.problem).__name__}: see .problem" if self.problem else repr(self.timeline),
+        ]
+        return f"Stream({', '.join(filter(None, about))})"
 
 
 class Label(NamedTuple):

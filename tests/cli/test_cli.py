@@ -215,6 +215,13 @@ def test_demo(sample: Path, tmp_path: Path) -> None:
     assert (tmp_path / "demo.png").is_file()
 
 
+def test_demo_of_a_recording_without_a_window_says_so(tmp_path: Path) -> None:
+    (tmp_path / "imu.csv").write_text("t_ms,gx\n0,1\n100,2\n200,3\n")
+    done = program("demo", "--data", tmp_path / "imu.csv", "--out", tmp_path)
+    assert done.returncode == 3
+    assert "its streams share 0.3 s, less than one window of 1 s" in done.stderr
+
+
 def test_failures_exit_with_3_and_name_the_place(tmp_path: Path) -> None:
     done = program("info", tmp_path / "absent.mp4")
     assert done.returncode == 3

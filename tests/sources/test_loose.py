@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
+import genlock
 from genlock.decoders.table import TableDecoder
 from genlock.errors import LayoutError, OpenError, TimeUnitError
 from genlock.interfaces import OpenOptions, Source
@@ -164,3 +165,13 @@ def test_tracks_share_the_clock_of_their_file(
     assert source.units("depth") == "depth video"
     source.close()
     assert [media.closed for media in opened] == [True, True]
+
+
+def test_errors_and_prints_name_the_clock_and_the_stream_to_mend(tmp_path: Path) -> None:
+    files = {"imu.csv": "t_us,gx\n1,5\n", "gaze.csv": "t_ms,yaw\n1,6\n", "hand.csv": "t,x\n1,6\n"}
+    write(tmp_path, files)
+    with genlock.open(tmp_path) as recording:
+        with pytest.raises(genlock.ClockError, match=r"\[clocks\.gaze\] offset_ns = 0"):
+            recording.start_ns  # noqa: B018
+        assert "1 int64, TimeUnitError: see .problem)" in repr(recording.streams["hand"])
+        assert "Timeline(1 rows" in repr(recording.streams["imu"])
