@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from shared_inputs import shared_folder
+
 # A busy machine must not fail a property.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -16,17 +18,8 @@ settings.load_profile("untimed")
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def _folder(part: str) -> Path:
-    return Path(os.environ.get("GENLOCK_SHARED", ROOT.parent / "shared")) / part
-
-
-def shared_files(part: str, *patterns: str) -> list[Path]:
-    """Files and folders of "real" or "cases" by patterns, to parametrize tests; [] without them."""
-    return [path for pattern in patterns for path in sorted(_folder(part).glob(pattern))]
-
-
 def _shared(part: str) -> Path:
-    folder = _folder(part)
+    folder = shared_folder(part)
     if not folder.is_dir():
         if os.environ.get("CI"):
             pytest.fail(f"{folder} is missing: CI needs the shared recordings")

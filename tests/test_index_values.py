@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import shared_files
 from genlock._ffmpeg import Media
 from genlock.errors import GenlockError
 from genlock.index import Index, IndexedSource
@@ -20,6 +19,7 @@ from genlock.opened import Opened
 from genlock.sources.images import ImageSource
 from genlock.sources.media import MediaSource
 from genlock.stream import Stream
+from shared_inputs import shared_files
 
 MOST_ROWS = 24
 SMALL = FrameFormat((48, 64))
