@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from genlock._recent import Budget
 from genlock.decoders._resample import Read, Resampler
 
 RATES = [
@@ -51,7 +52,9 @@ def resampled(
     samples: Samples, native: int, rate: int, first: int, count: int
 ) -> tuple[Samples, NDArray[np.bool_]]:
     out = np.full((len(samples), count), np.nan, np.float32)
-    valid = Resampler(reader(samples), len(samples), native, CACHE).read(first, rate, out)
+    valid = Resampler(reader(samples), len(samples), native, Budget(CACHE), "test").read(
+        first, rate, out
+    )
     return out, valid
 
 
@@ -87,7 +90,7 @@ def test_any_window_is_a_span_of_the_whole(native: int, rate: int, data: st.Data
     samples = noise(native * 5 // 2 + 137)
     total = -(-samples.shape[1] * rate // native)
     whole, there = resampled(samples, native, rate, 0, total)
-    resampler = Resampler(reader(samples), 2, native, CACHE)
+    resampler = Resampler(reader(samples), 2, native, Budget(CACHE), "test")
     for _ in range(3):
         first = data.draw(st.integers(-rate, total + rate // 2))
         count = data.draw(st.integers(0, rate))
@@ -124,7 +127,7 @@ def test_a_click_stays_where_it_is(native: int, rate: int) -> None:
 def test_holes_are_silent_and_masked_at_the_other_rate() -> None:
     read = reader(noise(96_000), holes=((30_001, 60_000),))
     out = np.full((2, 32_000), np.nan, np.float32)
-    valid = Resampler(read, 2, 48_000, CACHE).read(0, 16_000, out)
+    valid = Resampler(read, 2, 48_000, Budget(CACHE), "test").read(0, 16_000, out)
     times = 3 * np.arange(32_000)
     assert np.array_equal(valid, (times < 30_001) | (times >= 60_000))
     assert not out[:, ~valid].any()
