@@ -20,7 +20,7 @@ def test_a_start_that_is_no_whole_ns_is_refused(sample: Path, start_ns: Any) -> 
         recording.read(IMU, start_ns, 0.1)
 
 
-@pytest.mark.parametrize("duration", [0, -1, float("nan"), "x", None, 1e12])
+@pytest.mark.parametrize("duration", [-1, float("nan"), "x", None, 1e12])
 def test_a_duration_that_cannot_be_is_refused(sample: Path, duration: Any) -> None:
     with gl.open(sample) as recording, pytest.raises(gl.WindowError, match="duration"):
         recording.read(IMU, recording.start_ns, duration)

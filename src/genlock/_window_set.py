@@ -257,14 +257,14 @@ def as_table(spans: Spans) -> SpanTable:
         raise WindowError(f"spans are (uri, start_ns, end_ns), in int64 ns: {error}") from error
 
 
-def positive_ns(name: str, seconds: Seconds) -> int:
-    """A duration in ns. Raises WindowError unless it is at least 1 ns and below 146 years."""
+def positive_ns(name: str, seconds: Seconds, least: int = 1) -> int:
+    """A duration in ns. Raises WindowError unless it is at least `least` and below 146 years."""
     try:
         ns = to_ns(seconds)
     except (ValueError, ZeroDivisionError) as error:
         raise WindowError(f"{name} is a number of seconds, not {seconds!r}") from error
-    if not 0 < ns < 2**62:
-        raise WindowError(f"{name} must be from 1 ns to 2**62 ns, not {seconds!r} seconds")
+    if not least <= ns < 2**62:
+        raise WindowError(f"{name} must be from {least} ns to 2**62 ns, not {seconds!r} seconds")
     return ns
 
 

@@ -82,7 +82,7 @@ class Recording(RecordingViews):
             start_ns = whole(start_ns)
         except TypeError as error:  # a float of ns is not exact, and may be meant as seconds
             raise WindowError(f"start_ns is a whole number of ns, not {start_ns!r}") from error
-        window = Window(self.uri, start_ns, positive_ns("duration", duration), 0)
+        window = Window(self.uri, start_ns, positive_ns("duration", duration, least=0), 0)
         jobs = plan_window(self.opened, fields, check_fields(fields), window)
         assembly = Assembly([window], [jobs], {}, Ring(0))
         for name, job in jobs.items():
