@@ -510,6 +510,8 @@ def test_closing_from_another_thread_wakes_the_consumer(sample: Path) -> None:
 
 
 SCRIPT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job may ignore it
 import sys, genlock as gl
 fields = {"imu": gl.Sensor("imu", rate=100), "depth": gl.Depth("depth", rate=15)}
 windows = gl.Windows(sys.argv[1], over=["imu", "depth"], duration=0.5, stride=0.02)
