@@ -15,8 +15,6 @@ from shared_inputs import shared_folder
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 def _shared(part: str) -> Path:
     folder = shared_folder(part)

@@ -19,6 +19,7 @@ from genlock._pool import ExclusivePool
 from genlock._recent import Budget
 from genlock._row_cache import RowCache
 from genlock.decoders import make_decoder
+from genlock.decoders.table import valid_rows
 from genlock.errors import ClockError, StreamError, WindowError, error_context
 from genlock.fields import Field
 from genlock.index import Index
@@ -168,13 +169,9 @@ class Opened:
                     recording=self.uri,
                     stream=stream,
                 )
-        rows = len(self.streams[stream].timeline)
         found = [arrays[name] for name in columns or arrays]
         parts = [part if part.ndim == 2 else part[:, None] for part in found]
-        whole = np.ones(rows, np.bool_)
-        for part in parts:
-            if np.issubdtype(part.dtype, np.floating):
-                whole &= np.isfinite(part).all(axis=1)
+        whole = valid_rows(arrays, columns or arrays)
         # without a copy through float64, so that 64-bit integers keep their last digit
         values = np.concatenate([part.astype(dtype) for part in parts], axis=1)
         if columns == POSE_COLUMNS:

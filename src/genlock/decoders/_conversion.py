@@ -16,6 +16,7 @@ from av.video.plane import VideoPlane
 from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
+from genlock._yuv import HD_HEIGHT
 from genlock.errors import DecodeError
 from genlock.interfaces import FrameFormat
 from genlock.stream import StreamInfo
@@ -23,7 +24,6 @@ from genlock.stream import StreamInfo
 Rectangle = tuple[int, int, int, int]
 """top, left, height, width in pixels."""
 
-HD_HEIGHT = 720
 BT601, BT709 = 5, 1
 CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
 """Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
