@@ -1,11 +1,10 @@
-"""Times: exact conversions, clock maps, timelines of rows and of audio samples, settling."""
+"""Timelines of rows and of audio samples, and settling what files state."""
 
 from __future__ import annotations
 
 import pickle
-from bisect import bisect_right
 from fractions import Fraction
-from math import ceil, floor
+from math import floor
 from pathlib import Path
 
 import numpy as np
@@ -13,184 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genlock.errors import ClockError
-from genlock.timeline import (
-    ClockMap,
-    SampledTimeline,
-    Timeline,
-    exact,
-    regular_grid,
-    settle,
-    ticks_to_ns,
-    to_ns,
-)
+from genlock.clock import ClockMap
+from genlock.timeline import SampledTimeline, Timeline, settle
 
 NOW_NS = 1_700_000_000_123_456_789
 INT64 = np.iinfo(np.int64)
 
-epochs = st.integers(-(10**12), NOW_NS + 10**18)
-scales = st.one_of(
-    st.sampled_from(["1", "1.00004", "0.99996", "1.5", "0.5", "2", "1.0000412345678901"]),
-    st.integers(-(10**12), 10**12).map(lambda n: str(Fraction(10**15 + n, 10**15))),
-).map(Fraction)
-
 
 def half_up(value: Fraction) -> int:
     return floor(value + Fraction(1, 2))
-
-
-# Conversions
-
-
-@pytest.mark.parametrize(
-    ("seconds", "ns"),
-    [
-        (0.1, 100_000_000),
-        ("0.1", 100_000_000),
-        (2, 2_000_000_000),
-        (Fraction(1, 3), 333_333_333),
-        (0.000_000_000_5, 1),
-        (1e-10, 0),
-        (-0.25, -250_000_000),
-        (1_700_000_000.123, 1_700_000_000_123_000_000),
-    ],
-)
-def test_seconds_are_read_as_the_decimal_that_is_written(seconds, ns):
-    assert to_ns(seconds) == ns
-
-
-@given(
-    st.lists(st.integers(INT64.min, INT64.max), max_size=6),
-    st.fractions(min_value=0, max_value=10**10).filter(bool),
-)
-def test_ticks_become_the_nearest_ns_and_saturate(ticks, ns_per_tick):
-    expected = [min(max(half_up(t * ns_per_tick), INT64.min), INT64.max) for t in ticks]
-    found = ticks_to_ns(np.array(ticks, np.int64), ns_per_tick)
-    assert found.dtype == np.int64
-    assert found.tolist() == expected
-
-
-def test_ticks_keep_their_shape():
-    ticks = np.arange(6).reshape(2, 3)
-    assert ticks_to_ns(ticks, Fraction(10**9, 30)).tolist() == [
-        [0, 33_333_333, 66_666_667],
-        [100_000_000, 133_333_333, 166_666_667],
-    ]
-    assert ticks_to_ns(np.int64(3), Fraction(10**9, 90_000)).shape == ()
-
-
-RATES = [29.97, 30_000 / 1001, Fraction(30_000, 1001), 0.1, 1e3 / 3, 30, 44_100, "0.3"]
-
-
-@pytest.mark.parametrize("rate", RATES)
-@given(start=epochs, duration=st.integers(0, 40_000))
-def test_a_regular_grid_follows_its_formula(rate, start, duration):
-    period = 10**9 / exact(rate)
-    duration_ns = floor(duration * period / 1000)
-    count = ceil(duration_ns / period)
-    expected = [start + half_up(k * period) for k in range(count)]
-    assert regular_grid(start, duration_ns, rate).tolist() == expected
-    assert count * period >= duration_ns
-    assert (count - 1) * period < duration_ns or count == 0
-
-
-def test_a_regular_grid_is_half_open():
-    assert regular_grid(5, 10**9, 4).tolist() == [5, 250_000_005, 500_000_005, 750_000_005]
-    assert len(regular_grid(0, 10**9 + 1, 4)) == 5
-    assert len(regular_grid(0, 0, 4)) == 0
-    assert regular_grid(0, 1, 0.1).tolist() == [0]
-
-
-# Clock maps
-
-
-@given(st.lists(epochs, max_size=5), scales, st.integers(-(10**18), 10**18))
-def test_an_affine_clock_is_exact(times, scale, offset):
-    clock = ClockMap(offset_ns=offset, scale=scale)
-    found = clock.forward(np.array(times, np.int64))
-    assert found.dtype == np.int64
-    assert found.tolist() == [half_up(scale * t + offset) for t in times]
-    assert [int(clock.forward(t)) for t in times] == found.tolist()
-
-
-@given(epochs, st.integers(-(10**12), 10**12), st.integers(-(10**18), 10**18))
-def test_an_affine_clock_goes_there_and_back(time, drift, offset):
-    clock = ClockMap(offset_ns=offset, scale=Fraction(10**15 + drift, 10**15))
-    assert abs(int(clock.backward(clock.forward(time))) - time) <= 1
-    assert abs(int(clock.forward(clock.backward(time))) - time) <= 1
-
-
-def test_a_float_scale_keeps_its_decimals_at_today_s_epoch():
-    # 1.00004 as a binary float is off by 2e-17, and its product with today's time by 100 ns
-    assert int(ClockMap(scale=1.00004).forward(NOW_NS)) == half_up(Fraction("1.00004") * NOW_NS)
-
-
-@st.composite
-def knotted(draw: st.DrawFn) -> tuple[tuple[int, int], ...]:
-    source, target = draw(epochs), draw(epochs)
-    knots = [(source, target)]
-    for _ in range(draw(st.integers(0, 4))):
-        run = draw(st.integers(1000, 10**14))
-        source, target = source + run, target + run + draw(st.integers(-run // 1000, run // 1000))
-        knots.append((source, target))
-    return tuple(knots)
-
-
-def through(knots: tuple[tuple[int, int], ...], time: int) -> int:
-    if len(knots) == 1:
-        return time - knots[0][0] + knots[0][1]
-    segment = min(max(bisect_right([k[0] for k in knots], time) - 1, 0), len(knots) - 2)
-    (a, b), (c, d) = knots[segment], knots[segment + 1]
-    return b + half_up(Fraction((time - a) * (d - b), c - a))
-
-
-@given(knotted(), st.lists(st.integers(-(10**15), 10**15), max_size=5))
-def test_a_clock_of_knots_is_exact(knots, elapsed):
-    clock = ClockMap(knots=knots)
-    times = [knots[0][0] + e for e in elapsed]
-    assert clock.forward(np.array(times, np.int64)).tolist() == [through(knots, t) for t in times]
-    swapped = tuple((b, a) for a, b in knots)
-    mapped = [knots[0][1] + e for e in elapsed]
-    expected = [through(swapped, t) for t in mapped]
-    assert clock.backward(np.array(mapped, np.int64)).tolist() == expected
-    assert [int(clock.forward(a)) for a, _ in knots] == [b for _, b in knots]
-    assert all(abs(int(clock.backward(clock.forward(t))) - t) <= 1 for t in times)
-
-
-def test_knots_bend_and_go_on_with_the_outer_slopes():
-    clock = ClockMap(knots=((0, 100), (10, 120), (20, 125)))
-    times = np.array([-5, 0, 5, 10, 15, 20, 30])
-    assert clock.forward(times).tolist() == [90, 100, 110, 120, 123, 125, 130]
-
-
-@given(epochs, scales, knotted())
-def test_maps_chain(time, scale, knots):
-    first, second, third = ClockMap(5, scale), ClockMap(knots=knots), ClockMap(-7)
-    chain = first.then(second).then(third)
-    assert chain.forward(time) == third.forward(second.forward(first.forward(time)))
-    assert chain.backward(time) == first.backward(second.backward(third.backward(time)))
-    assert first.then(second.then(third)).forward(time) == chain.forward(time)
-
-
-def test_an_identity_changes_nothing():
-    assert ClockMap().is_identity
-    assert ClockMap(scale="1.0").is_identity
-    for clock in (ClockMap(1), ClockMap(scale=2), ClockMap(knots=((0, 0),))):
-        assert not clock.is_identity
-        assert ClockMap().then(clock) == clock == clock.then(ClockMap())
-    assert ClockMap().forward(NOW_NS) == NOW_NS
-
-
-@pytest.mark.parametrize("scale", [0, -1, "-0.5"])
-def test_a_scale_must_be_positive(scale):
-    with pytest.raises(ValueError, match="positive"):
-        ClockMap(scale=scale)
-
-
-@pytest.mark.parametrize("knots", [((0, 0), (0, 1)), ((0, 1), (1, 0)), ((1, 1), (0, 2))])
-def test_knots_must_increase(knots):
-    with pytest.raises(ValueError, match="increase"):
-        ClockMap(knots=knots)
 
 
 # Timelines
@@ -357,15 +187,3 @@ def test_case_s01_keeps_every_ns(cases: Path):
     assert int(timeline.ns[39]) == 1_700_000_000_318_456_828
     assert set(np.diff(timeline.ns).tolist()) == {5_000_001}
     assert timeline.period_ns == 5_000_001
-
-
-@pytest.mark.parametrize(
-    "clock",
-    [ClockMap(offset_ns=2**63), ClockMap(2**62, 2), ClockMap(-(2**62), 1.5), ClockMap(scale=4)],
-)
-def test_a_clock_that_leaves_int64_says_so(clock: ClockMap) -> None:
-    ends = np.array([-(2**62), 2**62])
-    with pytest.raises(ClockError, match="int64"):
-        clock.forward(ends)
-    with pytest.raises(ClockError, match="int64"):
-        Timeline(ends).mapped(clock)

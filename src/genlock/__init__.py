@@ -8,6 +8,7 @@ loader = gl.Loader(windows, {"rgb": gl.Video("camera-rgb", rate=10)}, batch_size
 """
 
 from genlock.batch import Batch, Sample
+from genlock.clock import ClockMap
 from genlock.collection import recordings
 from genlock.errors import (
     ClockError,
@@ -26,9 +27,10 @@ from genlock.errors import (
 )
 from genlock.fields import Audio, Depth, Labels, Pose, Sensor, Video
 from genlock.loader import Loader
-from genlock.recording import Recording, Windows, open
+from genlock.recording import Recording, open
+from genlock.spans import Windows
 from genlock.stream import Extrinsics, Intrinsics, Label, Span, Stream, StreamInfo
-from genlock.timeline import ClockMap, Timeline
+from genlock.timeline import Timeline
 from genlock.windows import Window
 
 __all__ = [

@@ -13,8 +13,8 @@ from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
+from genlock._nanoseconds import exact
 from genlock.errors import LayoutError
-from genlock.timeline import exact
 
 _WORDS: dict[type, str] = {str: "texts", Integral: "whole numbers", Real: "numbers"}
 

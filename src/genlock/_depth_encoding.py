@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from genlock._nanoseconds import exact
 from genlock.errors import LayoutError
-from genlock.timeline import exact
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from genlock.fetch import plan_window, snap_window
 from genlock.fields import Audio, PictureField, check_fields
 from genlock.jobs import Planned
 from genlock.opened import DecoderPool, Opened
-from genlock.recording import recording_opener
 from genlock.slots import Slot, SlotSpec
+from genlock.spans import recording_opener
 from genlock.windows import Window
 
 RECORDINGS_KEPT_OPEN = 64

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from genlock._nanoseconds import Seconds
 from genlock.fields import Fields
-from genlock.timeline import Seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,9 +21,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS, Seconds, to_ns
 from genlock.errors import GenlockError, WindowError
 from genlock.stream import Span, SpanTable
-from genlock.timeline import SECOND_NS, Seconds, to_ns
 
 Indices = NDArray[np.int64]
 Tail = Literal["drop", "pad"]

@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from genlock._nanoseconds import regular_grid
 from genlock.demo import choose_fields
 from genlock.errors import WindowError
 from genlock.fields import Field, Video
 from genlock.interfaces import UnitTable
 from genlock.loader import CACHE_BYTES, Loader
-from genlock.recording import Recording, Windows
+from genlock.recording import Recording
 from genlock.recording import open as open_recording
+from genlock.spans import Windows
 from genlock.stats import StageStats, Stats, available_cpus
-from genlock.timeline import regular_grid
 from genlock.windows import Window
 
 WORK = {

@@ -29,9 +29,9 @@ from genlock._checked import (
     text,
 )
 from genlock._depth_encoding import DepthEncoding
+from genlock._nanoseconds import UNIT_NS
 from genlock.errors import LayoutError
 from genlock.stream import MODALITIES, Extrinsics, Intrinsics, Modality, Stamp
-from genlock.timeline import UNIT_NS
 
 FILE_NAME = "recording.toml"
 CALLER = "streams="

@@ -21,8 +21,9 @@ from genlock.errors import FieldError, WindowError
 from genlock.fields import Audio, Depth, Field, Fields, Pose, Sensor, Video
 from genlock.loader import Loader
 from genlock.notebook import plot
-from genlock.recording import Recording, Windows
+from genlock.recording import Recording
 from genlock.recording import open as open_recording
+from genlock.spans import Windows
 
 WINDOW_S, STRIDE_S, BATCH = 1.0, 0.25, 4
 

@@ -21,10 +21,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from genlock._nanoseconds import SECOND_NS, Seconds, exact, to_ns
 from genlock.errors import FieldError
 from genlock.interfaces import FrameFormat
 from genlock.stream import Modality
-from genlock.timeline import SECOND_NS, Seconds, exact, to_ns
 
 Method = Literal["nearest", "previous", "next", "linear", "slerp"]
 Crop = tuple[int, int, int, int]

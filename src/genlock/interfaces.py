@@ -26,9 +26,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock.clock import ClockMap
 from genlock.location import Location
 from genlock.stream import Stream
-from genlock.timeline import ClockMap
 
 
 @dataclass(frozen=True)

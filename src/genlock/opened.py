@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from genlock._pool import ExclusivePool
 from genlock._recent import Budget
 from genlock._row_cache import RowCache
+from genlock.clock import ClockMap
 from genlock.decoders import make_decoder
 from genlock.decoders.table import valid_rows
 from genlock.errors import ClockError, StreamError, WindowError, error_context
@@ -26,7 +27,6 @@ from genlock.index import Index
 from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions, Walker
 from genlock.location import Location
 from genlock.stream import Span, Stream
-from genlock.timeline import ClockMap
 
 SOUND_BYTES = 32 << 20
 """Decoded sound that is kept where nobody says how much: 80 s of 48 kHz stereo."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from genlock.calibration import Extrinsics as Extrinsics
 from genlock.calibration import Intrinsics as Intrinsics
-from genlock.timeline import ClockMap, Report, Timeline
+from genlock.clock import ClockMap
+from genlock.timeline import Report, Timeline
 
 Modality = Literal["video", "depth", "audio", "sensor", "pose", "labels"]
 Stamp = Literal["start", "mid", "end"]

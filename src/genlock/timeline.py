@@ -1,6 +1,5 @@
-"""Time: `Timeline` (the int64 ns times of a stream's rows), `SampledTimeline` (the same for
-audio, as a rule instead of an array), `ClockMap` (from a stream's clock to the recording's), and
-the exact conversions between seconds, rates and nanoseconds.
+"""`Timeline` (the int64 ns times of a stream's rows), `SampledTimeline` (the same for audio, as a
+rule instead of an array), and what was done to times that a file states (`settle`, `Report`).
 """
 
 from __future__ import annotations
@@ -8,150 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._scaling import round_scaled
-from genlock.errors import ClockError, WindowError
-
-Nanoseconds = NDArray[np.int64]
-SECOND_NS = 1_000_000_000
-REMEMBERED_TIMES = 2**14
-MOST_TIMES = 2**28
-UNIT_NS = {"s": SECOND_NS, "ms": 1_000_000, "us": 1_000, "ns": 1}
-
-Seconds = int | float | str | Fraction
-
-
-def exact(value: Seconds) -> Fraction:
-    """Read a number as the decimal that is written, so that 0.1 is one tenth."""
-    return value if isinstance(value, Fraction) else Fraction(str(value))
-
-
-def to_ns(seconds: Seconds) -> int:
-    """Convert seconds to ns, exactly and rounded once (half up)."""
-    return _round(exact(seconds) * SECOND_NS)
-
-
-def _round(value: Fraction) -> int:
-    return (2 * value.numerator + value.denominator) // (2 * value.denominator)
-
-
-def ticks_to_ns(ticks: NDArray[np.int64], ns_per_tick: Fraction) -> Nanoseconds:
-    """Convert integer ticks to ns exactly; each value is rounded once, half up.
-
-    ticks: int64, any shape. What does not fit int64 becomes its extreme, a sentinel that `settle`
-    drops.
-    """
-    ticks = np.asarray(ticks, np.int64)
-    return round_scaled(ticks, ns_per_tick.numerator, ns_per_tick.denominator)
-
-
-def regular_grid(start_ns: int, duration_ns: int, rate: Seconds) -> Nanoseconds:
-    """Give start + round(k * 10**9 / rate) for every k with k * 10**9 / rate < duration.
-
-    rate: Hz, read as an exact decimal. Returns int64 [T]. Raises WindowError for more than 2**28
-    times, which no memory is meant to hold.
-    """
-    period = SECOND_NS / exact(rate)
-    count = max(0, -((-duration_ns * period.denominator) // period.numerator))
-    if count > MOST_TIMES:
-        raise WindowError(
-            f"a window of {duration_ns / SECOND_NS:g} s at {float(exact(rate)):g} Hz would have "
-            f"{count} grid times: take a shorter duration or a lower rate"
-        )
-    return start_ns + (_remembered if count <= REMEMBERED_TIMES else _multiples)(count, period)
-
-
-def _multiples(count: int, period: Fraction) -> Nanoseconds:
-    """round(k * period) for k below count."""
-    multiples = ticks_to_ns(np.arange(count, dtype=np.int64), period)
-    multiples.flags.writeable = False
-    return multiples
-
-
-_remembered = lru_cache(maxsize=64)(_multiples)
-"""Every window of a field has the same grid but for its start."""
-
-
-@dataclass(frozen=True)
-class ClockMap:
-    """Take times of one clock to another: t_to = offset_ns + scale * t_from, or through knots.
-
-    offset_ns: ns. scale: read as an exact decimal, so that 1.00004 keeps its precision at large
-    epochs. knots: (from_ns, to_ns) pairs, increasing in both; between knots linear, outside with
-    the slope of the outermost segment (slope 1 for a single knot). first: a map that is applied
-    before this one. Immutable and thread-safe.
-    """
-
-    offset_ns: int = 0
-    scale: Seconds = 1
-    knots: tuple[tuple[int, int], ...] = ()
-    first: ClockMap | None = None
-
-    def __post_init__(self) -> None:
-        if exact(self.scale) <= 0:
-            raise ValueError(f"a clock's scale must be positive, not {self.scale}")
-        steps = np.diff(np.array(self.knots, np.int64).reshape(-1, 2), axis=0)
-        if steps.size and steps.min() <= 0:
-            raise ValueError("the knots of a clock must increase in both columns")
-
-    @property
-    def is_identity(self) -> bool:
-        return replace(self, scale=exact(self.scale)) == ClockMap()
-
-    def then(self, clock: ClockMap) -> ClockMap:
-        """The map that takes a time through this one and then through `clock`."""
-        if self.is_identity or clock.is_identity:
-            return self if clock.is_identity else clock
-        return replace(clock, first=self.then(clock.first) if clock.first else self)
-
-    def forward(self, ns: Nanoseconds | int) -> Nanoseconds:
-        """Times on the target clock; int64 in, int64 out, same shape, rounded half up.
-
-        Raises ClockError where they would leave int64.
-        """
-        times: Nanoseconds = np.asarray(ns, np.int64)
-        if self.first is not None:
-            times = self.first.forward(times)
-        if self.knots:
-            return _through_knots(times, *self._knots)
-        return self._shifted(ticks_to_ns(times, exact(self.scale)))
-
-    def _shifted(self, times: Nanoseconds) -> Nanoseconds:
-        if times.size:
-            for end in (int(times.min()), int(times.max())):
-                if abs(end + self.offset_ns) >= INT64_SENTINELS[0]:
-                    raise ClockError(
-                        f"offset_ns={self.offset_ns} takes the time {end} ns out of the range of "
-                        "int64 ns: check the clock's offset and scale"
-                    )
-        return np.asarray(times + self.offset_ns, np.int64)
-
-    def backward(self, ns: Nanoseconds | int) -> Nanoseconds:
-        """Times on the source clock; the inverse of `forward` to within 1 ns near scale 1."""
-        times: Nanoseconds = np.asarray(ns, np.int64)
-        if self.knots:
-            times = _through_knots(times, *self._knots[::-1])
-        else:
-            times = ticks_to_ns(times - self.offset_ns, 1 / exact(self.scale))
-        return times if self.first is None else self.first.backward(times)
-
-    @cached_property
-    def _knots(self) -> tuple[Nanoseconds, Nanoseconds]:
-        source, target = np.array(self.knots, np.int64).T
-        return source, target
-
-
-def _through_knots(times: Nanoseconds, source: Nanoseconds, target: Nanoseconds) -> Nanoseconds:
-    if len(source) == 1:
-        return np.asarray(times - source[0] + target[0], np.int64)
-    segment = np.clip(np.searchsorted(source, times, "right") - 1, 0, len(source) - 2)
-    run, rise = np.diff(source)[segment], np.diff(target)[segment]
-    elapsed = times - source[segment]
-    return np.asarray(target[segment] + round_scaled(elapsed, rise, run), np.int64)
+from genlock._nanoseconds import INT64_SENTINELS, SECOND_NS, Nanoseconds, rounded, ticks_to_ns
+from genlock.clock import ClockMap
 
 
 class Timeline:
@@ -281,14 +143,14 @@ class SampledTimeline(Timeline):
         It may lie outside the timeline.
         """
         elapsed = int(self.clock.backward(time_ns)) - self.first_ns
-        return -_round(Fraction(-elapsed * (rate or self.rate), SECOND_NS))
+        return -rounded(Fraction(-elapsed * (rate or self.rate), SECOND_NS))
 
     def __len__(self) -> int:
         return self.count
 
     @property
     def period_ns(self) -> int:
-        return _round(Fraction(SECOND_NS, self.rate))
+        return rounded(Fraction(SECOND_NS, self.rate))
 
     @property
     def valid(self) -> NDArray[np.bool_] | None:
@@ -340,9 +202,6 @@ class Report:
     def noting(self, *notes: str) -> Report:
         """The same report with more notes."""
         return replace(self, notes=self.notes + notes)
-
-
-INT64_SENTINELS = (np.iinfo(np.int64).max, np.iinfo(np.int64).min)
 
 
 def settle(raw_ns: Nanoseconds) -> tuple[NDArray[np.intp], Report]:

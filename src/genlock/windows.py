@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
-import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -21,8 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from genlock._clips import Clips
+from genlock._nanoseconds import SECOND_NS, Seconds
 from genlock._order import Mixing, Order, Ordering, Shuffle, Shuffling, whole_number
 from genlock._permutation import Shuffled, Straight
+from genlock._shares import apportion, fractions_of, place_among_processes
 from genlock._window_set import (
     Joined,
     Spans,
@@ -35,7 +35,6 @@ from genlock._window_set import (
 )
 from genlock.errors import WindowError
 from genlock.stream import SpanTable
-from genlock.timeline import SECOND_NS, Seconds, exact
 
 __all__ = ["Order", "Recordings", "Window", "Windows"]
 
@@ -125,7 +124,7 @@ class Windows(Order):
             raise WindowError("a mix is made of at least one whole windows: shard it afterwards")
         if len({part.snap for part in windows}) > 1:
             raise WindowError("windows to mix differ in snap")
-        shares = None if weights is None else tuple(_fractions("weights", weights))
+        shares = None if weights is None else tuple(fractions_of("weights", weights))
         mixing = Mixing(tuple(part._ordering for part in windows), shares, seed)
         return windows[0]._derived(Joined([part._windows for part in windows]), mixing, 0, 1)
 
@@ -177,12 +176,12 @@ class Windows(Order):
         recordings allow. Which recording goes where follows from the seed and their paths, not
         from their order. Raises WindowError.
         """
-        shares = _fractions("fractions", fractions)
+        shares = fractions_of("fractions", fractions)
         if min(shares) < 0 or abs(sum(shares, Fraction()) - 1) > Fraction(1, 10**6):
             raise WindowError(f"fractions must be shares that sum to 1, not {list(fractions)}")
         uris = sorted(set(self.recordings))
         drawn = [uris[i] for i in Shuffled(len(uris), self.seed).index(np.arange(len(uris)))]
-        bounds = [0, *accumulate(_apportion(len(uris), shares))]
+        bounds = [0, *accumulate(apportion(len(uris), shares))]
         return tuple(
             self._with(self._windows.keep(set(drawn[start:stop])))
             for start, stop in pairwise(bounds)
@@ -198,7 +197,7 @@ class Windows(Order):
         if (rank is None) != (world_size is None):
             raise WindowError("shard takes both rank and world_size, or neither")
         if rank is None or world_size is None:
-            rank, world_size = _place_among_processes()
+            rank, world_size = place_among_processes()
         world_size = whole_number("world_size", world_size, 1)
         rank = whole_number("rank", rank, 0, world_size - 1)
         if self.world_size > 1 and (rank, world_size) != (self.rank, self.world_size):
@@ -308,38 +307,3 @@ def _checked_snap(snap: Snap | None) -> Snap | None:
     if snap not in (None, *get_args(Snap)):
         raise WindowError(f"snap is None or 'keyframe', not {snap!r}")
     return snap
-
-
-def _fractions(name: str, values: Sequence[Seconds]) -> list[Fraction]:
-    try:
-        fractions = [exact(value) for value in values]
-    except (ValueError, ZeroDivisionError) as error:
-        raise WindowError(f"{name} are numbers, not {values!r}") from error
-    if not fractions:
-        raise WindowError(f"{name} must hold at least one number")
-    return fractions
-
-
-def _apportion(count: int, shares: Sequence[Fraction]) -> list[int]:
-    """Part a count by shares with whole numbers: the method of largest remainders."""
-    quotas = [share * count / sum(shares) for share in shares]
-    sizes = [int(quota) for quota in quotas]
-    by_remainder = sorted(range(len(sizes)), key=lambda part: sizes[part] - quotas[part])
-    for part in by_remainder[: count - sum(sizes)]:
-        sizes[part] += 1
-    return sizes
-
-
-def _place_among_processes() -> tuple[int, int]:
-    """Rank and world size of this process; torch is asked only if something else imported it."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    place = [os.environ.get(name) for name in ("RANK", "WORLD_SIZE")]
-    if None in place:
-        return 0, 1
-    try:
-        rank, world_size = (int(text or "") for text in place)
-    except ValueError as error:
-        raise WindowError(f"RANK and WORLD_SIZE are whole numbers, not {place}") from error
-    return rank, world_size

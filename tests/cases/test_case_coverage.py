@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import genlock as gl
-from genlock.timeline import SECOND_NS
+from genlock._nanoseconds import SECOND_NS
 
 
 def named_cases() -> Iterator[str]:

@@ -13,7 +13,7 @@ import pytest
 from whole_streams import indices, read_all, sound
 
 import genlock as gl
-from genlock.timeline import SECOND_NS
+from genlock._nanoseconds import SECOND_NS
 
 GRAY = gl.Video("video", color="gray")
 

@@ -14,7 +14,7 @@ import soundfile
 from whole_streams import read_all
 
 import genlock as gl
-from genlock.timeline import SECOND_NS
+from genlock._nanoseconds import SECOND_NS
 from made_audio import RATE, Coding, best_lag, encode, sweep
 
 COUNT = RATE * 16 // 10

@@ -12,7 +12,7 @@ from mp4_boxes import edit
 from whole_streams import read_all
 
 import genlock as gl
-from genlock.timeline import SECOND_NS
+from genlock._nanoseconds import SECOND_NS
 from media_clips import encode, number_in, picture
 
 FRAME_NS = 40_000_000

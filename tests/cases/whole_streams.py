@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import genlock as gl
-from genlock.timeline import SECOND_NS
+from genlock._nanoseconds import SECOND_NS
 
 
 def read_all(recording: gl.Recording, field: Any) -> gl.Sample:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from genlock import samples
+from genlock.clock import ClockMap
 from genlock.declaration import StreamDeclaration
 from genlock.decoders.table import TableDecoder
 from genlock.errors import LayoutError, OpenError, StreamError, TimeUnitError
@@ -24,7 +25,7 @@ from genlock.samples.gaze import blinking
 from genlock.sources import _composed as composed
 from genlock.sources import folder, open_source
 from genlock.stream import Extrinsics, Intrinsics, Stream, StreamInfo
-from genlock.timeline import ClockMap, SampledTimeline, Timeline
+from genlock.timeline import SampledTimeline, Timeline
 
 IMU = '[streams.imu]\nkind = "sensor"\npath = "imu.csv"\n'
 LOOSE = StreamDeclaration.of("video", {})

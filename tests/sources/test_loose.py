@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import genlock
+from genlock.clock import ClockMap
 from genlock.decoders.table import TableDecoder
 from genlock.errors import LayoutError, OpenError, TimeUnitError
 from genlock.interfaces import OpenOptions, Source
 from genlock.location import Location
 from genlock.sources import loose, open_source, table
 from genlock.stream import Stream, StreamInfo
-from genlock.timeline import ClockMap, Timeline
+from genlock.timeline import Timeline
 
 
 def write(base: Path, files: Mapping[str, str]) -> Location:

@@ -11,11 +11,11 @@ import av
 import numpy as np
 import pytest
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.errors import LimitError, OpenError, StreamError
 from genlock.interfaces import OpenOptions
 from genlock.location import Location
 from genlock.sources import media
-from genlock.timeline import SECOND_NS
 from media_clips import encode, open_media, picture
 
 # pictures that ffprobe -count_frames finds, time base, ticks of the first and the last, and

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from genlock import sources
+from genlock.clock import ClockMap
 from genlock.errors import LayoutError, OpenError
 from genlock.interfaces import OpenChild, OpenOptions
 from genlock.location import Location
 from genlock.sources import FORMATS, format_of, open_source
 from genlock.stream import Stream, StreamInfo
-from genlock.timeline import ClockMap, Timeline
+from genlock.timeline import Timeline
 
 
 def test_content_decides_before_the_suffix(tmp_path: Path) -> None:

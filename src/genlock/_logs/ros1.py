@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from genlock._logs import NO_BLOCK, Channel, Connect, Place, Sink
 from genlock._logs.blocks import BlockCursor, FileWindow, MemoryWindow, Window, decompress
 from genlock._messages.codec import Schema
+from genlock._nanoseconds import SECOND_NS
 from genlock.errors import DecodeError, OpenError
 from genlock.location import Location
-from genlock.timeline import SECOND_NS
 
 MAGIC = b"#ROSBAG V"
 VERSION = b"2.0\n"

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from genlock._messages.nested import Flat, NestedCodec, Time, flatten_list
+from genlock._nanoseconds import SECOND_NS
 from genlock.errors import DecodeError
-from genlock.timeline import SECOND_NS
 
 TIME_KEYS = tuple({s, n} for s in ("sec", "secs") for n in ("nsec", "nsecs", "nanosec"))
 

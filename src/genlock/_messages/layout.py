@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from genlock._messages.codec import TIME_DTYPE, Group
 from genlock._messages.definitions import VARIABLE, RosField, Types
+from genlock._nanoseconds import SECOND_NS
 from genlock.errors import DecodeError
-from genlock.timeline import SECOND_NS
 
 Matrix = NDArray[np.uint8]
 

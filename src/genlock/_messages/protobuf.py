@@ -11,8 +11,8 @@ import numpy as np
 
 from genlock._messages.codec import Schema
 from genlock._messages.nested import Flat, NestedCodec, Time, flatten_list
+from genlock._nanoseconds import SECOND_NS
 from genlock.errors import DecodeError, MissingExtraError
-from genlock.timeline import SECOND_NS
 
 TIMES = frozenset({"google.protobuf.Timestamp", "google.protobuf.Duration"})
 ARRAYS = {1: "i4", 2: "i8", 3: "u4", 4: "u8", 5: "f8", 6: "f4", 7: "?", 8: "i4"}

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from genlock._messages import layout
 from genlock._messages.codec import NO_STAMP, STAMPS, Group, Message, Schema
 from genlock._messages.definitions import ros_types
+from genlock._nanoseconds import SECOND_NS
 from genlock.errors import DecodeError
-from genlock.timeline import SECOND_NS
 
 
 class RosCodec:

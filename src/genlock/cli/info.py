@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.cli._output import RecordingPath, as_json, heading, say, table
+from genlock.clock import ClockMap
 from genlock.interfaces import UnitTable
 from genlock.recording import Recording
 from genlock.recording import open as open_recording
 from genlock.stream import Stream
-from genlock.timeline import SECOND_NS, ClockMap
 
 Row = dict[str, Any]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.cli._output import RecordingPath, say
 from genlock.doctor import Finding, check
 from genlock.errors import FieldError
 from genlock.recording import Recording
 from genlock.recording import open as open_recording
-from genlock.timeline import SECOND_NS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

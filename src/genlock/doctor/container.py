@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from genlock._ffmpeg import Media
+from genlock._nanoseconds import SECOND_NS
 from genlock.doctor.finding import Finding
 from genlock.location import Location
 from genlock.opened import Opened
-from genlock.timeline import SECOND_NS
 
 LIP_SYNC_NS = 45_000_000
 """How early sound may be before people notice it beside its picture (ITU-R BT.1359)."""

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.doctor.finding import Finding
 from genlock.doctor.values import DEGREE_UNITS, DEGREES, rate_axes
 from genlock.opened import POSE_COLUMNS, Opened
 from genlock.stream import Stream
-from genlock.timeline import SECOND_NS
 
 Floats = NDArray[np.float64]
 SEARCH_S = 0.5

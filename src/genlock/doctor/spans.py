@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.doctor.finding import Finding
 from genlock.errors import ClockError
 from genlock.opened import Opened
 from genlock.stream import Stream
-from genlock.timeline import SECOND_NS
 
 SHORTER, LACKS_NS = 0.9, SECOND_NS // 2
 """A stream that covers less than this share of the recording, and lacks that much of it, shortens

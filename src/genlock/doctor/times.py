@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.doctor.finding import Finding, Severity, counted
 from genlock.stream import Stream
-from genlock.timeline import SECOND_NS, SampledTimeline
+from genlock.timeline import SampledTimeline
 
 LOST, GAP = 1.5, 3.0
 """Steps of this many median periods: a row is lost; interpolation stops (default `max_gap`)."""

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.doctor.finding import Finding, Severity
 from genlock.opened import POSE_COLUMNS, Opened
 from genlock.stream import Stream, StreamInfo
-from genlock.timeline import SECOND_NS
 
 GRAVITY = 9.80665
 """Standard gravity, m/s^2 (CGPM 1901)."""

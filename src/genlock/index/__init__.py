@@ -25,12 +25,12 @@ from typing import Any
 
 from genlock import sources
 from genlock._witness import Witness, still
+from genlock.clock import ClockMap
 from genlock.errors import OpenError
 from genlock.index._stored import pack, unpack
 from genlock.interfaces import OpenChild, OpenOptions, Resumable, Source, Units
 from genlock.location import Location
 from genlock.stream import Stream
-from genlock.timeline import ClockMap
 
 READERS = ("av", "numpy", "soundfile")
 """Packages whose version changes what a file is found to hold."""

@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 
 from genlock import errors
+from genlock.clock import ClockMap
 from genlock.errors import GenlockError, MissingExtraError
 from genlock.interfaces import UnitSamples, UnitTable
 from genlock.stream import ColorTags, Extrinsics, Intrinsics, Stream, StreamInfo
-from genlock.timeline import ClockMap, Report, SampledTimeline, Timeline
+from genlock.timeline import Report, SampledTimeline, Timeline
 
 MAGIC = b"genlock index 1\n"
 HEAD = struct.Struct("<IQ")

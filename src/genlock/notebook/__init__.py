@@ -21,6 +21,7 @@ import base64
 
 from tqdm.auto import tqdm
 
+from genlock._nanoseconds import Seconds, to_ns
 from genlock.batch import Sample
 from genlock.errors import MissingExtraError
 from genlock.fields import Fields
@@ -30,7 +31,6 @@ from genlock.notebook._page import element
 from genlock.notebook._player import Player
 from genlock.notebook._plot import plot, plot_png, plot_streams
 from genlock.recording import Recording
-from genlock.timeline import Seconds, to_ns
 
 __all__ = [
     "Player",

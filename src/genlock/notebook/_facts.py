@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.stream import Stream
-from genlock.timeline import SECOND_NS, SampledTimeline
+from genlock.timeline import SampledTimeline
 
 GAP_PERIODS = 3
 """A step of more than this many median periods is a gap: where interpolation stops by default."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.errors import GenlockError
 from genlock.fields import Depth, Video
 from genlock.notebook._choice import usable
@@ -13,7 +14,6 @@ from genlock.notebook._page import asset, element, framed, page, tip
 from genlock.notebook._pictures import jpeg_uri, rgb_of
 from genlock.recording import Recording
 from genlock.stream import Stream
-from genlock.timeline import SECOND_NS
 
 Axes = dict[str, tuple[int, int]]
 """Start and end in ns of each clock's time axis."""

@@ -10,11 +10,11 @@ from matplotlib.colors import ListedColormap
 from matplotlib.mlab import specgram
 from matplotlib.ticker import MaxNLocator
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.notebook._pictures import INVALID, depth_range_of, rgb_of
 from genlock.notebook._series import Kind, Series
 from genlock.notebook._tracks import COLOURS
 from genlock.stream import Label
-from genlock.timeline import SECOND_NS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,13 +7,13 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.batch import Sample
 from genlock.errors import FieldError
 from genlock.notebook._clip import frame_ms, webm
 from genlock.notebook._page import asset, element, framed, page
 from genlock.notebook._series import Series, series_of
 from genlock.notebook._tracks import tracks
-from genlock.timeline import SECOND_NS
 
 RATES = (0.1, 0.25, 0.5, 1, 2)
 CHROME_PX, TRACK_PX, PICTURE_PX = 84, 59, 270

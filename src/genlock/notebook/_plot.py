@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.batch import Sample
 from genlock.errors import MissingExtraError
 from genlock.notebook._choice import usable
@@ -15,7 +16,6 @@ from genlock.notebook._overview import COLOURS
 from genlock.notebook._series import series_of
 from genlock.recording import Recording
 from genlock.stream import Label
-from genlock.timeline import SECOND_NS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

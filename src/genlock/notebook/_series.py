@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.batch import Sample
-from genlock.timeline import SECOND_NS
 
 Kind = Literal["pictures", "depth", "audio", "pose", "sensor"]
 Seconds = NDArray[np.float64]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.batch import Sample
 from genlock.notebook._page import element, tip
 from genlock.notebook._pictures import depth_range_of, jpeg_uri, rgb_of
 from genlock.notebook._series import Seconds, Series, series_of
 from genlock.stream import Label
-from genlock.timeline import SECOND_NS
 
 WIDTH, HEIGHT, MARGIN = 1000, 100, 8
 """Units of a track's SVG, stretched over the width there is."""

@@ -19,12 +19,13 @@ import numpy as np
 from genlock._vrs.chunks import Chunks
 from genlock._vrs.file import VrsFile
 from genlock._vrs.stream import VrsStream
+from genlock.clock import ClockMap
 from genlock.sources._adt import Instances
 from genlock.sources._aria_calibration import AriaCalibration
 from genlock.sources._aria_folder import INSTANCES
 from genlock.sources._vrs_profile import RECORD_TIME, PictureSpec, Plain, TableSpec
 from genlock.stream import Extrinsics, Intrinsics
-from genlock.timeline import ClockMap, settle
+from genlock.timeline import settle
 
 GEN1, GEN2 = "device/aria", "device/oatmeal"
 COMMON = {

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS, Nanoseconds
+from genlock.clock import ClockMap
 from genlock.errors import ClosedError, StreamError
 from genlock.interfaces import CodecSpec
 from genlock.location import Location
 from genlock.stream import Modality, Stream, StreamInfo
-from genlock.timeline import SECOND_NS, ClockMap, Nanoseconds, Timeline, settle
+from genlock.timeline import Timeline, settle
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from genlock._checked import Place, meant
+from genlock._nanoseconds import Nanoseconds
+from genlock.clock import ClockMap
 from genlock.declaration import CALLER
 from genlock.errors import DecodeError, GenlockError, OpenError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Source
@@ -23,7 +25,7 @@ from genlock.location import Location
 from genlock.sources._arrays import Arrays, ArraySource, array_table
 from genlock.sources._composed import ComposedSource, Part, retimed
 from genlock.stream import Modality, Stream, StreamInfo
-from genlock.timeline import ClockMap, Nanoseconds, Timeline
+from genlock.timeline import Timeline
 
 _OF_STREAM = ("intrinsics", "extrinsics", "problem")
 

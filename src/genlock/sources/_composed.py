@@ -11,20 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._checked import Place
+from genlock._nanoseconds import SECOND_NS, Nanoseconds
+from genlock.clock import ClockMap
 from genlock.declaration import StreamDeclaration
 from genlock.errors import OpenError, StreamError
 from genlock.interfaces import CodecSpec, Source, Units
 from genlock.location import Location
 from genlock.stream import Stream
 from genlock.tables.rows import read_sidecar
-from genlock.timeline import (
-    SECOND_NS,
-    ClockMap,
-    Nanoseconds,
-    SampledTimeline,
-    Timeline,
-    settle,
-)
+from genlock.timeline import SampledTimeline, Timeline, settle
 
 Rows = NDArray[np.intp]
 

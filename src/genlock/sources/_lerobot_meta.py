@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import exact, to_ns
 from genlock.errors import OpenError
 from genlock.location import Location
 from genlock.tables.arrays import is_text
-from genlock.timeline import exact, to_ns
 
 INFO, EPISODES, TASKS = "meta/info.json", "meta/episodes", "meta/tasks"
 EPISODE = "episode_index"

@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import Nanoseconds
 from genlock._pictures import read_header
+from genlock.clock import ClockMap
 from genlock.errors import DecodeError, OpenError
 from genlock.interfaces import CodecSpec
 from genlock.location import Location
 from genlock.sources._picture_info import picture_info
 from genlock.stream import Stream
-from genlock.timeline import ClockMap, Nanoseconds, Timeline, settle
+from genlock.timeline import Timeline, settle
 
 
 class CellPictures:

@@ -9,13 +9,14 @@ from typing import Any
 
 from genlock._logs import Channel, MessageLog, Sink
 from genlock._messages import Codec, Schema, UnreadableCodec, codec_for
+from genlock.clock import ClockMap
 from genlock.errors import ClosedError, DecodeError, OpenError, StreamError, error_context
 from genlock.interfaces import OpenOptions, Units
 from genlock.sources._topics.calibration import calibrated
 from genlock.sources._topics.kinds import make_topic
 from genlock.sources._topics.topic import Topic, TopicSpec, Track
 from genlock.stream import Stream, StreamInfo
-from genlock.timeline import ClockMap, Timeline
+from genlock.timeline import Timeline
 
 MAX_NOTES = 10
 

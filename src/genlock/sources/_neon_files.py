@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import Nanoseconds
 from genlock.errors import OpenError
 from genlock.location import Location
 from genlock.sources._extimu import MOTION, read_packets
-from genlock.timeline import Nanoseconds
 
 Entries = NDArray[np.void]
 

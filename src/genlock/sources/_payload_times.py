@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock.timeline import Nanoseconds
+from genlock._nanoseconds import Nanoseconds
 
 JITTER_NS = 50_000_000
 """How far from the line a start may be, or two samples if that is more."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from genlock._nanoseconds import SECOND_NS, UNIT_NS, Nanoseconds, exact, ticks_to_ns, to_ns
 from genlock.errors import LayoutError, TimeUnitError
 from genlock.location import Location
 from genlock.sources._listing import read_listing
-from genlock.timeline import SECOND_NS, UNIT_NS, Nanoseconds, exact, ticks_to_ns, to_ns
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS, UNIT_NS
 from genlock.sources._arrays import ArrayTable, array_table
 from genlock.sources._gpmf import Entry, entries, fields, numbers
 from genlock.sources._payload_times import Block, sample_times
-from genlock.timeline import SECOND_NS, UNIT_NS
 
 MAGIC = b"DEVC"
 COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(

@@ -21,8 +21,9 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from genlock._ffmpeg import NO_TICKS, Media, number, prepare, ticks, unit_of
+from genlock._nanoseconds import SECOND_NS, ticks_to_ns
 from genlock.sources._packets import Columns
-from genlock.timeline import SECOND_NS, Report, Timeline, ticks_to_ns
+from genlock.timeline import Report, Timeline
 
 Ticks = NDArray[np.int64]
 

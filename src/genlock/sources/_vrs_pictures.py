@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS
 from genlock._pictures import read_header
 from genlock._vrs.chunks import Chunks
 from genlock._vrs.content import ImageSpec
@@ -23,7 +24,7 @@ from genlock.sources._bitstream import inspector
 from genlock.sources._vrs_profile import CAPTURE_TIME, PictureSpec, Profile
 from genlock.sources._vrs_track import RecordUnits, Times, Track, nominal_rate, settled
 from genlock.stream import Stream, StreamInfo
-from genlock.timeline import SECOND_NS, Timeline
+from genlock.timeline import Timeline
 
 CODECS = {"h.264": "h264", "h.265": "hevc", "av1": "av1", "vp8": "vp8", "vp9": "vp9"}
 ENCODED = {"jpg": "mjpeg", "png": "png", "jxl": "jpegxl"}

@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS, ticks_to_ns
 from genlock._vrs.chunks import Chunks
 from genlock._vrs.content import AudioSpec
 from genlock._vrs.file import Records
 from genlock._vrs.stream import NO_TIME_NS, VrsStream
+from genlock.clock import ClockMap
 from genlock.errors import DecodeError, GenlockError
 from genlock.interfaces import CodecSpec, UnitSamples, UnitTable
 from genlock.sources._vrs_profile import Profile
 from genlock.sources._vrs_track import RecordUnits, Track, described
 from genlock.stream import Stream, StreamInfo
-from genlock.timeline import SECOND_NS, ClockMap, Report, SampledTimeline, settle, ticks_to_ns
+from genlock.timeline import Report, SampledTimeline, settle
 
 STAMPS = "capture_timestamps_ns"
 OPUS_RATE = 48_000

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import Nanoseconds
 from genlock._vrs.stream import VrsStream
+from genlock.clock import ClockMap
 from genlock.errors import ClosedError, StreamError
 from genlock.interfaces import Units
 from genlock.location import Location
 from genlock.stream import Stream
-from genlock.timeline import ClockMap, Nanoseconds, Report, settle
+from genlock.timeline import Report, settle
 
 RATES = ("nominal_rate", "nominal_rate_hz", "sample_rate", "sample_rate_hz")
 

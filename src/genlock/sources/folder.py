@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from genlock._checked import Place, meant
+from genlock.clock import ClockMap
 from genlock.declaration import (
     FILE_NAME,
     ClockDeclaration,
@@ -28,7 +29,7 @@ from genlock.stream import Stream, StreamInfo
 from genlock.tables.files import open_table
 from genlock.tables.names import read_columns
 from genlock.tables.rows import read_stamps
-from genlock.timeline import ClockMap, Timeline
+from genlock.timeline import Timeline
 
 
 def claims(location: Location, head: bytes) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._checked import Place
+from genlock._nanoseconds import Nanoseconds
 from genlock.declaration import TimeRule
 from genlock.errors import OpenError
 from genlock.interfaces import OpenChild, OpenOptions, Source
@@ -22,7 +23,6 @@ from genlock.sources._assembled import Assembly
 from genlock.tables.files import open_table
 from genlock.tables.names import POSE, Column, find, pose_columns, read_columns
 from genlock.tables.rows import read_stamps
-from genlock.timeline import Nanoseconds
 
 CLOCK = "hot3d"
 TIME = "timestamp"

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 
 from genlock._containers import is_container
 from genlock._pictures import SUFFIXES, PictureHeader, is_picture, npy, read_header
+from genlock.clock import ClockMap
 from genlock.errors import DecodeError, LayoutError, OpenError, error_context
 from genlock.interfaces import CodecSpec, OpenChild, OpenOptions
 from genlock.location import Location
 from genlock.sources._picture_info import is_called_depth, picture_info
 from genlock.sources._picture_times import PictureTimes, natural, picture_times
 from genlock.stream import Stream
-from genlock.timeline import ClockMap, Report, Timeline, settle
+from genlock.timeline import Report, Timeline, settle
 
 CLOCK = "file"
 MOTION_JPEG = (".mjpeg", ".mjpg")

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS, Nanoseconds, ticks_to_ns, to_ns
 from genlock.errors import GenlockError, OpenError
 from genlock.interfaces import OpenChild, OpenOptions, Source
 from genlock.location import Location
@@ -33,7 +34,6 @@ from genlock.sources._lerobot_meta import (
 from genlock.sources._lerobot_pictures import CellPictures
 from genlock.tables.arrays import dtype_name, is_list, to_array
 from genlock.tables.times import stamps_ns
-from genlock.timeline import SECOND_NS, Nanoseconds, ticks_to_ns, to_ns
 
 CLOCK = "lerobot"
 TIME, FRAME, EPISODE, TASK = "timestamp", "frame_index", "episode_index", "task_index"

@@ -22,7 +22,9 @@ from av.packet import Packet
 
 from genlock._containers import is_container
 from genlock._ffmpeg import Media
+from genlock._nanoseconds import SECOND_NS, ticks_to_ns
 from genlock._pictures.header import pixel_limit
+from genlock.clock import ClockMap
 from genlock.errors import DecodeError, OpenError, StreamError, error_context
 from genlock.interfaces import OpenChild, OpenOptions, Units, UnitTable
 from genlock.location import Location
@@ -33,7 +35,6 @@ from genlock.sources._telemetry import Telemetry
 from genlock.sources._video_packets import VideoPackets
 from genlock.sources._views import SECOND_VIEW, has_second_view
 from genlock.stream import Stream
-from genlock.timeline import SECOND_NS, ClockMap, ticks_to_ns
 
 CLOCK = "media"
 

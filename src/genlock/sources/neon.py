@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from genlock._nanoseconds import Nanoseconds
 from genlock.errors import OpenError
 from genlock.interfaces import OpenChild, OpenOptions, Source
 from genlock.location import Location
@@ -23,7 +24,6 @@ from genlock.sources._extimu import QUATERNION
 from genlock.sources._neon_files import Entries, NeonFolder, read_times
 from genlock.stream import Extrinsics, Intrinsics
 from genlock.tables.names import POSE
-from genlock.timeline import Nanoseconds
 
 CLOCK = "neon"
 VIDEOS = {"Neon_Scene_Camera_v1": "world", "Neon_Sensor_Module_v1": "eye"}

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS, Nanoseconds, ticks_to_ns
 from genlock._rotation import from_matrices
 from genlock.declaration import CALLER, StreamDeclaration
 from genlock.errors import LayoutError, OpenError, TimeUnitError
@@ -24,7 +25,6 @@ from genlock.location import Location
 from genlock.sources._assembled import Assembly
 from genlock.stream import Modality
 from genlock.tables.names import POSE
-from genlock.timeline import SECOND_NS, Nanoseconds, ticks_to_ns
 
 CLOCK = "redwood"
 PICTURES: Mapping[str, tuple[Modality, Mapping[str, Any]]] = {

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from genlock.clock import ClockMap
 from genlock.errors import OpenError, StreamError
 from genlock.interfaces import (
     CodecSpec,
@@ -28,7 +29,7 @@ from genlock.location import Location
 from genlock.sources._sound_units import CodedUnits, PlainUnits, SoundFile
 from genlock.sources._wav import FLOAT, WavHeader, is_wav, read_header
 from genlock.stream import Stream, StreamInfo
-from genlock.timeline import ClockMap, SampledTimeline
+from genlock.timeline import SampledTimeline
 
 CLOCK = "media"
 STREAM = "audio"

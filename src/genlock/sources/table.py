@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from genlock.clock import ClockMap
 from genlock.declaration import StreamDeclaration
 from genlock.errors import ClosedError, StreamError, error_context
 from genlock.interfaces import CodecSpec, OpenChild, OpenOptions
@@ -17,7 +18,6 @@ from genlock.location import Location
 from genlock.stream import Stream
 from genlock.tables.files import looks_like_table, open_table
 from genlock.tables.series import Arrays, Series
-from genlock.timeline import ClockMap
 
 
 def claims(location: Location, head: bytes) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._checked import Place
+from genlock._nanoseconds import UNIT_NS, Nanoseconds
 from genlock.declaration import FILE_NAME, StreamDeclaration, TimeRule
 from genlock.errors import GenlockError, LayoutError, OpenError, TimeUnitError
 from genlock.location import Location
@@ -18,7 +19,7 @@ from genlock.tables.files import Table, open_table
 from genlock.tables.layout import Layout
 from genlock.tables.names import Column, find, read_columns, time_column
 from genlock.tables.times import NO_TIME_NS, regular_ns, stamps_ns, undeclared, unwrapped
-from genlock.timeline import UNIT_NS, Nanoseconds, Report, Timeline, settle
+from genlock.timeline import Report, Timeline, settle
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS
 from genlock.declaration import StreamDeclaration
 from genlock.errors import error_context
 from genlock.stream import Stream, StreamInfo
@@ -16,7 +17,6 @@ from genlock.tables.files import Table
 from genlock.tables.layout import Columns, Layout
 from genlock.tables.names import POSE, POSITION
 from genlock.tables.rows import Rows, read_rows
-from genlock.timeline import SECOND_NS
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from genlock._nanoseconds import SECOND_NS, UNIT_NS, Nanoseconds, ticks_to_ns
 from genlock.tables.arrays import is_text
-from genlock.timeline import SECOND_NS, UNIT_NS, Nanoseconds, ticks_to_ns
 
 LARGEST_NS = int(np.iinfo(np.int64).max)
 NO_TIME_NS = int(np.iinfo(np.int64).min)

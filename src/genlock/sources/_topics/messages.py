@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from genlock._logs import MessageLog, Place
 from genlock._messages import Codec, Message
+from genlock._nanoseconds import Nanoseconds
 from genlock.errors import DecodeError, error_context
-from genlock.timeline import Nanoseconds
 
 T = TypeVar("T")
 Rows = NDArray[np.intp]

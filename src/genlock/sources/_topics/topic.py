@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from genlock._logs import MessageLog, Place
 from genlock._messages import Codec
 from genlock._messages.codec import NO_STAMP
+from genlock._nanoseconds import SECOND_NS, Nanoseconds
 from genlock.errors import DecodeError
 from genlock.interfaces import Units
 from genlock.sources._topics.messages import Entries, Entry, Messages
 from genlock.stream import Stream
-from genlock.timeline import SECOND_NS, Nanoseconds, Report, Timeline, settle
+from genlock.timeline import Report, Timeline, settle
 
 APART_NS = 60 * SECOND_NS
 """Stamps and log times that differ by more than this are probably on different clocks."""
