@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from genlock._field import GridField
 from genlock._nanoseconds import exact
 from genlock.align import Plan, apply, apply_pose, grid, plan, plan_audio, plan_field
 from genlock.clock import ClockMap
 from genlock.errors import FieldError
-from genlock.fields import Audio, GridField, Pose, Sensor, Video
+from genlock.fields import Audio, Pose, Sensor, Video
 from genlock.timeline import SampledTimeline, Timeline, settle
 
 NOW_NS = 1_700_000_000_123_456_789

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock import _neighbours, _rotation
+from genlock._field import HOLD_TOLERANCE, MAX_GAP, NEAREST_TOLERANCE, GridField, Method
 from genlock._nanoseconds import SECOND_NS, Nanoseconds, regular_grid, to_ns
 from genlock.errors import FieldError
-from genlock.fields import HOLD_TOLERANCE, MAX_GAP, NEAREST_TOLERANCE, Audio, GridField, Method
+from genlock.fields import Audio
 from genlock.timeline import SampledTimeline, Timeline
 
 Mask = NDArray[np.bool_]

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from genlock._field import Field
 from genlock._nanoseconds import regular_grid
 from genlock.demo import choose_fields
 from genlock.errors import WindowError
-from genlock.fields import Field, Video
+from genlock.fields import Video
 from genlock.interfaces import UnitTable
 from genlock.loader import CACHE_BYTES, Loader
 from genlock.recording import Recording

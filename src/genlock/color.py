@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from genlock._field import Field
 from genlock.errors import FieldError
-from genlock.fields import Field, Video
+from genlock.fields import Video
 
 if TYPE_CHECKING:
     import torch

@@ -16,9 +16,10 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from genlock import samples
+from genlock._field import Field
 from genlock.batch import Batch
 from genlock.errors import FieldError, WindowError
-from genlock.fields import Audio, Depth, Field, Fields, Pose, Sensor, Video
+from genlock.fields import Audio, Depth, Fields, Pose, Sensor, Video
 from genlock.loader import Loader
 from genlock.notebook import plot
 from genlock.recording import Recording

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from genlock._field import Field, GridField
 from genlock.align import (
     FOREVER_NS,
     Plan,
@@ -16,17 +17,7 @@ from genlock.align import (
     plan_field,
 )
 from genlock.errors import WindowError, error_context
-from genlock.fields import (
-    Audio,
-    Depth,
-    Field,
-    Fields,
-    GridField,
-    Labels,
-    Pose,
-    Sensor,
-    Video,
-)
+from genlock.fields import Audio, Depth, Fields, Labels, Pose, Sensor, Video
 from genlock.jobs import AudioJob, FrameJob, Job, LabelJob, PoseJob, TableJob, field_table
 from genlock.opened import Opened
 from genlock.stream import Stream

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._field import Field
 from genlock._memory import ArraySpec
 from genlock._row_cache import RowCache
 from genlock._yuv import rgb_coefficients
@@ -22,12 +23,7 @@ from genlock.align import (
 )
 from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
 from genlock.errors import FieldError, error_context
-from genlock.fields import (
-    Depth,
-    Field,
-    Pose,
-    Sensor,
-)
+from genlock.fields import Depth, Pose, Sensor
 from genlock.interfaces import FrameFormat
 from genlock.opened import POSE_COLUMNS, Opened
 from genlock.slots import Slot, SlotSpec

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._field import Field
 from genlock._pool import ExclusivePool
 from genlock._recent import Budget
 from genlock._row_cache import RowCache
@@ -22,7 +23,6 @@ from genlock.clock import ClockMap
 from genlock.decoders import make_decoder
 from genlock.decoders.table import valid_rows
 from genlock.errors import ClockError, StreamError, WindowError, error_context
-from genlock.fields import Field
 from genlock.index import Index
 from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions, Walker
 from genlock.location import Location

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from genlock.fields import Audio, Depth, Field, Labels, Pose, Sensor, Video
+from genlock._field import Field
+from genlock.fields import Audio, Depth, Labels, Pose, Sensor, Video
 from genlock.recording import Recording
 from genlock.stream import Stream
 
