@@ -23,7 +23,8 @@ class PictureHeader:
     alpha. dtype: of the stored values, a NumPy name. white: the code of full intensity (255,
     65535, 1023, …; 1 for floating point). area: pixels that the file stores, where that is not
     height * width. begin: offset of the pixel data, where known. end: bytes that the file must
-    hold at least, as far as its structure says.
+    hold at least, as far as its structure says. ycc: whether a JPEG stores luma and two planes of
+    colour, or luma alone, as all decoders understand it.
     """
 
     codec: str
@@ -36,6 +37,7 @@ class PictureHeader:
     area: int = 0
     begin: int = 0
     end: int = 0
+    ycc: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:

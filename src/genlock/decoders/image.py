@@ -23,9 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._pictures import PictureHeader
+from genlock._pictures.header import pixel_limit
+from genlock.decoders._jpeg import PlaneScaler
 from genlock.decoders._picture import Picture, PictureDecoder, Values, decode
 from genlock.errors import DecodeError, FieldError
-from genlock.interfaces import FrameFormat
+from genlock.interfaces import FrameFormat, Units
+from genlock.stream import Stream
 
 Size = tuple[int, int]
 Region = tuple[int, int, int, int]
@@ -40,8 +43,13 @@ class ImageDecoder(PictureDecoder):
 
     Arguments and errors: see `PictureDecoder`. Frames are resized by averaging where they shrink
     (`INTER_AREA`) and linearly where they grow. A JPEG that is wanted much smaller is decoded at
-    1/2, 1/4 or 1/8 of its size, as long as that is no less than what is wanted and cuts no pixel.
+    1/2, 1/4 or 1/8 of its size, as long as that is no less than what is wanted and cuts no pixel;
+    one that is wanted a little smaller is scaled as it is stored (`PlaneScaler`).
     """
+
+    def __init__(self, units: Units, stream: Stream, max_pixels: int | None = None) -> None:
+        super().__init__(units, stream, max_pixels)
+        self._planes = PlaneScaler(stream.info, pixel_limit(max_pixels))
 
     def _render(
         self, unit: bytes | Values, header: PictureHeader, format: FrameFormat, out: Values
@@ -50,6 +58,10 @@ class ImageDecoder(PictureDecoder):
         size = format.size or region[2:]
         self._check(header, region, format, out)
         shrink = _shrink(header, region, size)
+        if shrink == 1 and isinstance(unit, bytes) and _scales_planes(header, region, size, format):
+            header.check_whole(unit)
+            if self._planes.write(unit, header, format, out):
+                return
         picture = decode(unit, header, "gray" if format.color == "gray" else "color", shrink)
         if picture.values.dtype not in _DTYPES:
             raise DecodeError(f"pictures of {picture.values.dtype} have no white: use Depth")
@@ -88,6 +100,12 @@ def _shrink(header: PictureHeader, region: Region, size: Size) -> int:
         if enough and not any(edge % shrink for edge in edges):
             return shrink
     return 1
+
+
+def _scales_planes(header: PictureHeader, region: Region, size: Size, format: FrameFormat) -> bool:
+    """Whether a JPEG is wanted smaller, in values that the planes of a frame give."""
+    smaller = region[2:] != size and region[2] >= size[0] and region[3] >= size[1]
+    return header.ycc and smaller and format.dtype != "uint16"
 
 
 def _resize(values: Values, size: Size) -> Values:
