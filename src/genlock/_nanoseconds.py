@@ -53,22 +53,31 @@ def regular_grid(start_ns: int, duration_ns: int, rate: Seconds) -> Nanoseconds:
     rate: Hz, read as an exact decimal. Returns int64 [T]. Raises WindowError for more than 2**28
     times, which no memory is meant to hold.
     """
-    period = SECOND_NS / exact(rate)
-    count = max(0, -((-duration_ns * period.denominator) // period.numerator))
+    grid = _remembered_grid(duration_ns, rate)
+    return start_ns + (_grid_from_zero(duration_ns, rate) if grid is None else grid)
+
+
+def _grid_from_zero(duration_ns: int, rate: Seconds) -> Nanoseconds:
+    count, period = _grid_steps(duration_ns, rate)
     if count > MOST_TIMES:
         raise WindowError(
             f"a window of {duration_ns / SECOND_NS:g} s at {float(exact(rate)):g} Hz would have "
             f"{count} grid times: take a shorter duration or a lower rate"
         )
-    return start_ns + (_remembered if count <= REMEMBERED_TIMES else _multiples)(count, period)
+    return ticks_to_ns(np.arange(count, dtype=np.int64), period)
 
 
-def _multiples(count: int, period: Fraction) -> Nanoseconds:
-    """round(k * period) for k below count."""
-    multiples = ticks_to_ns(np.arange(count, dtype=np.int64), period)
-    multiples.flags.writeable = False
-    return multiples
+@lru_cache(maxsize=64, typed=True)  # Fraction(0.1) equals 0.1, which is read as a tenth
+def _remembered_grid(duration_ns: int, rate: Seconds) -> Nanoseconds | None:
+    """The grid that every window of a field has but for its start; None for a long one."""
+    if _grid_steps(duration_ns, rate)[0] > REMEMBERED_TIMES:
+        return None
+    grid = _grid_from_zero(duration_ns, rate)
+    grid.flags.writeable = False
+    return grid
 
 
-_remembered = lru_cache(maxsize=64)(_multiples)
-"""Every window of a field has the same grid but for its start."""
+def _grid_steps(duration_ns: int, rate: Seconds) -> tuple[int, Fraction]:
+    """How many steps of a rate fit into a duration, and the ns of each."""
+    period = SECOND_NS / exact(rate)
+    return max(0, -((-duration_ns * period.denominator) // period.numerator)), period

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_LIMITS = np.iinfo(np.int64)
+LEAST, MOST = -(2**63), 2**63 - 1
 
 
 def round_scaled(values: NDArray[np.int64], numerator: Any, denominator: Any) -> NDArray[np.int64]:
@@ -20,6 +20,9 @@ def round_scaled(values: NDArray[np.int64], numerator: Any, denominator: Any) ->
     values: int64, any shape. numerator, denominator (positive): one integer of any size, or int64
     of the shape of values. What does not fit int64 becomes its extreme.
     """
+    if values.size == 1 and isinstance(numerator, int):
+        value = (2 * int(values.flat[0]) * numerator + denominator) // (2 * denominator)
+        return np.full(values.shape, min(max(value, LEAST), MOST), np.int64)
     whole, rest = divmod(numerator, denominator)
     more = rest > denominator - rest
     whole, rest = whole + more, rest - more * denominator
@@ -49,5 +52,5 @@ def _by_python_integers(
     terms = (np.atleast_1d(n).astype(object) for n in (values, numerator, denominator))
     value, above, below = terms
     rounded = (2 * value * above + below) // (2 * below)
-    fitting = np.minimum(np.maximum(rounded, _LIMITS.min), _LIMITS.max)
+    fitting = np.minimum(np.maximum(rounded, LEAST), MOST)
     return np.asarray(fitting, np.int64).reshape(values.shape)

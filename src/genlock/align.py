@@ -161,14 +161,17 @@ def plan(
         int(grid_ns.min(initial=FOREVER_NS)) - reach,
         int(grid_ns.max(initial=-FOREVER_NS)) + reach + 1,
     )
-    rows = near.start + np.flatnonzero(_valid(timeline, near, valid))
-    if not len(rows):
+    usable = _valid(timeline, near, valid)
+    # most often all of them: then no row need be looked up in a list of rows
+    rows = near if usable.all() else near.start + np.flatnonzero(usable)
+    times = timeline.ns[rows]
+    if not len(times):
         nothing = np.zeros(len(grid_ns), np.int64)
         return _plan(grid_ns, nothing, nothing, grid_ns, grid_ns, nothing > 0)
-    times = timeline.ns[rows]
     durations = None if timeline.durations_ns is None else timeline.durations_ns[rows]
     left, right, mask = _neighbours.select(method, grid_ns, times, durations, limit)
-    return _plan(grid_ns, rows[left], rows[right], times[left], times[right], mask)
+    found = [near.start + side if rows is near else rows[side] for side in (left, right)]
+    return _plan(grid_ns, *found, times[left], times[right], mask)
 
 
 def _limit(
@@ -204,9 +207,13 @@ def _plan(
     since, gap = grid_ns - left_ns, right_ns - left_ns
     weight = np.zeros(len(grid_ns))
     np.divide(since, gap, out=weight, where=mask & (gap > 0))
-    nearer_ns = np.where(since <= gap - since, left_ns, right_ns)
-    rows = np.stack([left, right], axis=-1) * mask[:, None]
-    return Plan(grid_ns, rows, weight, mask, np.where(mask, nearer_ns, grid_ns))
+    source_ns = np.where(since <= gap - since, left_ns, right_ns)
+    rows = np.empty((len(grid_ns), 2), np.int64)
+    rows[:, 0], rows[:, 1] = left, right
+    if not mask.all():
+        rows[~mask] = 0
+        source_ns = np.where(mask, source_ns, grid_ns)
+    return Plan(grid_ns, rows, weight, mask, source_ns)
 
 
 def apply(plan: Plan, values: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -218,18 +225,19 @@ def apply(plan: Plan, values: NDArray[Any], out: NDArray[Any] | None = None) -> 
     """
     if out is None:
         out = np.empty((len(plan.mask), *values.shape[1:]), values.dtype)
-    used = np.flatnonzero(plan.mask)
+    used = slice(None) if plan.mask.all() else np.flatnonzero(plan.mask)
     left, right = plan.rows[used].T
     found = np.asarray(values[left])
     if plan.weight.any():
-        if not np.issubdtype(out.dtype, np.floating):
+        if out.dtype.kind != "f":
             raise FieldError(
                 f"{out.dtype} values are never blended: use 'nearest', or a float dtype"
             )
         weight = plan.weight[used].reshape(-1, *(1,) * (values.ndim - 1))
         found = _rotation.lerp(found.astype(np.float64), values[right], weight)
-    _refuse_nan(plan, used, found)
-    out[...] = 0
+    _refuse_nan(plan, found)
+    if len(found) < len(out):
+        out[...] = 0
     out[used] = found
     return out
 
@@ -254,7 +262,7 @@ def apply_pose(
     used = np.flatnonzero(plan.mask)
     left, right = (np.asarray(poses[rows], np.float64) for rows in plan.rows[used].T)
     found = _rotation.between(left, right, plan.weight[used, None])
-    _refuse_nan(plan, used, found)
+    _refuse_nan(plan, found)
     if mount is not None:
         found = _rotation.composed(found, mount[None])
     if reference is not None:
@@ -263,10 +271,11 @@ def apply_pose(
     return out
 
 
-def _refuse_nan(plan: Plan, used: Rows, found: NDArray[Any]) -> None:
-    """Raise FieldError for the first entry that is not a number."""
-    if not np.issubdtype(found.dtype, np.floating) or not np.isnan(found).any():
+def _refuse_nan(plan: Plan, found: NDArray[Any]) -> None:
+    """Raise FieldError for the first entry that is not a number. found: of entries that are valid."""
+    if found.dtype.kind != "f" or not np.isnan(found).any():
         return
+    used = np.flatnonzero(plan.mask)
     entry = used[np.isnan(found).reshape(len(used), -1).any(axis=-1).argmax()]
     rows = " or ".join(str(row) for row in np.unique(plan.rows[entry]))
     raise FieldError(

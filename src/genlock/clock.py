@@ -34,7 +34,7 @@ class ClockMap:
         if steps.size and steps.min() <= 0:
             raise ValueError("the knots of a clock must increase in both columns")
 
-    @property
+    @cached_property
     def is_identity(self) -> bool:
         return replace(self, scale=exact(self.scale)) == ClockMap()
 
@@ -50,6 +50,8 @@ class ClockMap:
         Raises ClockError where they would leave int64.
         """
         times: Nanoseconds = np.asarray(ns, np.int64)
+        if self.is_identity:
+            return times
         if self.first is not None:
             times = self.first.forward(times)
         if self.knots:
@@ -69,6 +71,8 @@ class ClockMap:
     def backward(self, ns: Nanoseconds | int) -> Nanoseconds:
         """Times on the source clock; the inverse of `forward` to within 1 ns near scale 1."""
         times: Nanoseconds = np.asarray(ns, np.int64)
+        if self.is_identity:
+            return times
         if self.knots:
             times = _through_knots(times, *self._knots[::-1])
         else:

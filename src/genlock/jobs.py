@@ -230,7 +230,8 @@ class AudioJob(Job):
             slot.mask[...] &= decoder.read(self.plan.first, self.plan.rate, out)
         if not direct:
             slot.values[...] = out.mean(axis=0, dtype=np.float32) if wanted == 1 else out
-        slot.values[:, ~slot.mask] = 0
+        if not slot.mask.all():
+            slot.values[:, ~slot.mask] = 0
 
 
 @dataclass

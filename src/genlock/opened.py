@@ -235,13 +235,11 @@ class DecoderPool:
         distance = None if row is None or not self._lanes else partial(_distance, row)
         make = partial(opened.decoder, stream, depth, self.sounds)
         with self._pool.lease(key, make, distance) as decoder:
-            if not isinstance(decoder, Walker):
-                yield decoder
-                return
-            before = decoder.units_decoded
+            before = getattr(decoder, "units_decoded", 0)
             yield decoder
-            with self._lock:
-                self.packets += decoder.units_decoded - before
+            if more := getattr(decoder, "units_decoded", 0) - before:
+                with self._lock:
+                    self.packets += more
 
     def close(self) -> None:
         self._pool.close()
@@ -250,4 +248,5 @@ class DecoderPool:
 
 
 def _distance(row: int, decoder: Decoder) -> int | None:
-    return decoder.distance(row) if isinstance(decoder, Walker) else 0
+    """How far a decoder of packets is from a row; any other serves as well from anywhere."""
+    return cast(Walker, decoder).distance(row) if hasattr(decoder, "units_decoded") else 0

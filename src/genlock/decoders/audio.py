@@ -72,7 +72,6 @@ class AudioDecoder:
 
     def _native(self, first: int, out: Samples) -> Valid:
         """`read` at the stream's own rate."""
-        out[:] = 0
         valid = np.zeros(out.shape[1], np.bool_)
         stop = first + out.shape[1]
         for piece in self._blocks.pieces(first, stop):
@@ -82,6 +81,8 @@ class AudioDecoder:
                 samples = piece.samples[:, a - piece.first : b - piece.first]
                 _scale(samples, out[:, a - first : b - first])
                 valid[a - first : b - first] = True
+        if not valid.all():
+            out[:, ~valid] = 0
         return valid
 
     def close(self) -> None:
@@ -98,8 +99,8 @@ def _scale(stored: NDArray[Any], out: Samples) -> None:
         out[:] = stored
         return
     full_scale = np.float32(2.0 ** (8 * stored.dtype.itemsize - 1))
+    values = stored.astype(np.float32)  # in the order of memory, which `out` mostly crosses
     if stored.dtype.kind == "u":
-        np.subtract(stored, full_scale, out=out)
-        out /= full_scale
-    else:
-        np.multiply(stored, 1 / full_scale, out=out)
+        values -= full_scale
+    values *= 1 / full_scale
+    out[:] = values
