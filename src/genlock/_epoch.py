@@ -41,6 +41,11 @@ SOUND_SHARE = 4
 """One part in so many of `cache_bytes` is for decoded sound, where there is any."""
 
 
+LIGHT = frozenset({"audio", "table", "cache"})
+"""Pools whose jobs take little longer than it takes to hand one to another thread."""
+Task = Callable[[], None]
+
+
 class Engine:
     """What lives as long as a loader: open recordings, decoders, worker threads, memory.
 
@@ -72,7 +77,7 @@ class Engine:
         self._lock = threading.Lock()
         self.closed = False
 
-    def submit(self, pool: str, task: Callable[[], None]) -> None:
+    def submit(self, pool: str, task: Task) -> None:
         """Run a task on the threads of a pool, which start when first needed."""
         with self._lock:
             if self.closed:
@@ -357,15 +362,24 @@ class Epoch:
             )
             if not self.engine.templates:
                 self._learn_templates(next((j for j in jobs if j), {}))
-        for i, planned in enumerate(jobs[: len(pending.windows)]):
+        self._submit(pending, jobs[: len(pending.windows)])
+
+    def _submit(self, pending: Pending, jobs: Sequence[Mapping[str, Planned] | None]) -> None:
+        """Hand the jobs of a batch to the pools: heavy ones each by itself, light ones together."""
+        fills: dict[str, list[Task]] = {}
+        for i, planned in enumerate(jobs):
             pools: dict[str, dict[str, Planned]] = {}
             for name, job in (planned or {}).items():
                 pools.setdefault(job.pool, {})[name] = job
             tasks = _SampleTasks(self, pending, i, len(pools), set(pools) == {"cache"})
             for pool, share in pools.items():
-                self.engine.submit(pool, partial(tasks.fill, share))
+                fills.setdefault(pool, []).append(partial(tasks.fill, share))
             if not pools:
                 tasks.filled()
+        for pool, wanted in fills.items():
+            runs = self.engine.work.threads[pool] if pool in LIGHT else len(wanted)
+            for k in range(min(runs, len(wanted))):
+                self.engine.submit(pool, partial(_in_turn, wanted[k::runs]))
 
     def _plan(self, pending: Pending, index: int) -> dict[str, Planned] | None:
         window = pending.windows[index]
@@ -401,6 +415,11 @@ class Epoch:
 
     def _learn_templates(self, jobs: Mapping[str, Planned]) -> None:
         self.engine.templates = {name: job.spec for name, job in jobs.items()}
+
+
+def _in_turn(tasks: Sequence[Task]) -> None:
+    for task in tasks:
+        task()
 
 
 def settle_failures(pending: Pending, on_error: str) -> Collated | None:

@@ -162,16 +162,17 @@ def plan(
         int(grid_ns.max(initial=-FOREVER_NS)) + reach + 1,
     )
     usable = _valid(timeline, near, valid)
-    # most often all of them: then no row need be looked up in a list of rows
-    rows = near if usable.all() else near.start + np.flatnonzero(usable)
+    # most often all are usable: then none need be looked up in a list of those that are
+    listed = None if usable.all() else near.start + np.flatnonzero(usable)
+    rows = near if listed is None else listed
     times = timeline.ns[rows]
     if not len(times):
         nothing = np.zeros(len(grid_ns), np.int64)
         return _plan(grid_ns, nothing, nothing, grid_ns, grid_ns, nothing > 0)
     durations = None if timeline.durations_ns is None else timeline.durations_ns[rows]
     left, right, mask = _neighbours.select(method, grid_ns, times, durations, limit)
-    found = [near.start + side if rows is near else rows[side] for side in (left, right)]
-    return _plan(grid_ns, *found, times[left], times[right], mask)
+    first, last = (near.start + i if listed is None else listed[i] for i in (left, right))
+    return _plan(grid_ns, first, last, times[left], times[right], mask)
 
 
 def _limit(
@@ -272,7 +273,7 @@ def apply_pose(
 
 
 def _refuse_nan(plan: Plan, found: NDArray[Any]) -> None:
-    """Raise FieldError for the first entry that is not a number. found: of entries that are valid."""
+    """Raise FieldError for the first entry that is not a number. found: values of valid entries."""
     if found.dtype.kind != "f" or not np.isnan(found).any():
         return
     used = np.flatnonzero(plan.mask)
