@@ -68,6 +68,7 @@ def genlock(paths: list[str]) -> Batches:
 
     import genlock as gl
     import genlock.decoders.video
+    import genlock.device  # torch
 
     def batches() -> Iterator[np.ndarray]:
         windows = gl.Windows(paths, duration=1.0, shuffle=True)

@@ -741,3 +741,31 @@ def test_columns_in_another_order_are_never_mixed(tmp_path: Path) -> None:
         assert [row.tolist() for row in next(iter(loader))["imu"][:, 0]] == [[1, 2]] * 2 + [
             [2, 1]
         ] * 2
+
+
+def test_batches_are_made_while_torch_is_imported(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = threading.Event()
+    make_backend = device.make_backend
+
+    def late(*arguments: Any) -> device.Backend:
+        assert made.wait(30), "no sample was made before the backend was there"
+        return make_backend(*arguments)
+
+    def noted(sample: gl.Sample, rng: np.random.Generator) -> gl.Sample:
+        made.set()
+        return sample
+
+    monkeypatch.setattr(device, "make_backend", late)
+    with gl.Loader(windows(sample), FIELDS, batch_size=4, transform=noted) as loader:
+        assert len(next(iter(loader)).windows) == 4
+
+
+def test_a_device_that_is_not_there_leaves_nothing_running(sample: Path) -> None:
+    loader = gl.Loader(windows(sample), FIELDS, batch_size=4, device="meta")
+    with pytest.raises(ValueError, match="meta"):
+        iter(loader)
+    assert loader._workers._epoch.stopped
+    loader.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("genlock-")]

@@ -24,6 +24,8 @@ Seconds = int | float | str | Fraction
 
 def exact(value: Seconds) -> Fraction:
     """Read a number as the decimal that is written, so that 0.1 is one tenth."""
+    if isinstance(value, int):
+        return Fraction(value)
     return value if isinstance(value, Fraction) else Fraction(str(value))
 
 

@@ -134,8 +134,8 @@ class Batches(Protocol):
 class Workers(Protocol):
     """What lives as long as a loader. It never refers to the loader.
 
-    adopt: set before `begin`; called with each block of memory that another process shares, before
-    its first batch, as `device.Backend.adopt`.
+    adopt: set before a batch is asked for; called with each block of memory that another process
+    shares, before its first batch, as `device.Backend.adopt`.
     """
 
     adopt: Adopt

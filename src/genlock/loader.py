@@ -150,13 +150,20 @@ class Loader:
             self._position = Position(self._position.epoch + 1, 0)
         self._continues = False
         self._turn += 1
-        if self._delivery is None:
-            # here, since it imports torch, which `import genlock` in a child process can spare
-            from genlock.device import Delivery, make_backend
+        batches = self._workers.begin(*self._position)
+        try:
+            return _Iterator(self, batches, self._delivery or self._make_delivery())
+        except BaseException:
+            batches.stop()
+            raise
 
-            self._delivery = Delivery(make_backend(self._device, self._pin_memory))
-            self._workers.adopt = self._delivery.backend.adopt
-        return _Iterator(self, self._workers.begin(*self._position), self._delivery)
+    def _make_delivery(self) -> Delivery:
+        """Import torch, which a child process can spare, while workers make the first batches."""
+        from genlock.device import Delivery, make_backend
+
+        self._delivery = Delivery(make_backend(self._device, self._pin_memory))
+        self._workers.adopt = self._delivery.backend.adopt
+        return self._delivery
 
     def _stock(self, size: int, backend: Backend) -> None:
         """Give the workers the backend's memory, once a batch has shown how much."""

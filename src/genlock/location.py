@@ -46,10 +46,14 @@ class Location:
         if found is not None and not Path(self.uri.removeprefix("file://")).exists():
             self.fragment = (found[1], found[2])
             self._place = self.uri[: found.start()]
-        is_url = "://" in self._place and not self._place.startswith("file://")
-        local = None if is_url or data is not None else Path(self._place.removeprefix("file://"))
-        self._path: Path | None = local
         self._witness = witness
+
+    @cached_property
+    def _path(self) -> Path | None:
+        is_url = "://" in self._place and not self._place.startswith("file://")
+        return (
+            None if is_url or self.data is not None else Path(self._place.removeprefix("file://"))
+        )
 
     @classmethod
     def of(cls, target: Any) -> Location:

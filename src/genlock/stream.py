@@ -106,7 +106,8 @@ class Stream:
 
     def on_clock(self, clock: ClockMap) -> Stream:
         """The same stream with its times taken through a clock map."""
-        return replace(self, timeline=self.timeline.mapped(clock))
+        timeline = self.timeline.mapped(clock)
+        return self if timeline is self.timeline else replace(self, timeline=timeline)
 
     def __repr__(self) -> str:
         info = self.info

@@ -18,7 +18,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from genlock.interfaces import OpenChild, OpenOptions, Resumable, Source, Units
 from genlock.location import Location
 from genlock.stream import Stream
 
+SETTINGS = ("GENLOCK_INDEX", "GENLOCK_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME")
+"""What of the environment says where the index is."""
 READERS = ("av", "numpy", "soundfile")
 """Packages whose version changes what a file is found to hold."""
 
@@ -48,9 +50,7 @@ class Index:
     @classmethod
     def of_user(cls) -> Index:
         """The index that the environment states; see the module."""
-        wanted = os.environ.get("GENLOCK_INDEX", "1") not in ("0", "no", "off", "false")
-        folder = cache_folder() if wanted else None
-        return cls(folder and folder / "index")
+        return cls(_folder_of(tuple(map(os.environ.get, SETTINGS))))
 
     def open(self, location: Location, options: OpenOptions) -> Source:
         """Open a recording as `sources.open_source` does, if need be.
@@ -100,7 +100,7 @@ class Index:
         except TypeError:
             return None
         name = hashlib.blake2b(key, digest_size=20).hexdigest()
-        return self.folder / name[:2] / f"{name[2:]}.index"
+        return Path(f"{self.folder}/{name[:2]}/{name[2:]}.index")
 
 
 Opening = OpenChild
@@ -206,6 +206,13 @@ def _save(file: Path, entry: Mapping[str, Any] | None) -> None:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+
+
+@lru_cache(maxsize=8)
+def _folder_of(settings: tuple[str | None, ...]) -> Path | None:
+    """Where the index is in an environment that says this of `SETTINGS`; None if nowhere."""
+    folder = None if settings[0] in ("0", "no", "off", "false") else cache_folder()
+    return folder and folder / "index"
 
 
 def cache_folder() -> Path | None:

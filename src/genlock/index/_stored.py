@@ -138,9 +138,10 @@ class _Unpacker:
         self._arrays_at = arrays_at
 
     def value(self, form: Any) -> Any:
-        if isinstance(form, dict):
-            return {key: self.value(item) for key, item in form.items()}
-        if not isinstance(form, list):
+        if type(form) is dict:
+            plain = PLAIN
+            return {k: v if type(v) in plain else self.value(v) for k, v in form.items()}
+        if type(form) is not list:
             return form
         kind, *items = form
         if kind == "array":
