@@ -232,7 +232,7 @@ def main() -> None:
     parser.add_argument("modules", nargs="*")
     parser.add_argument("--quick", action="store_true", help="small inputs, one round")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()

@@ -39,7 +39,7 @@ def genlock(work: list[peers.Clip], extra: dict[str, float], **options: Any) -> 
     table = [(path, round(numbers[0] * 1e9 / inputs.FPS), 1.06) for path, numbers in work]
     windows = gl.Windows.at(table, **options)
     fields = {"rgb": gl.Video("video", rate=15, size=SIZE)}
-    with gl.Loader(windows, fields, batch_size=peers.BATCH, tail="pad") as loader:
+    with gl.Loader(windows, fields, batch_size=peers.BATCH, tail="pad", cache_bytes=0) as loader:
         for batch in loader:
             stats = loader.stats()
             extra["packets/frame"] = stats.packets / stats.frames
@@ -53,8 +53,10 @@ CONTESTANTS = {
     "PyAV, one thread": lambda work, _: peers.in_turn(peers.PerThread(), work, SIZE),
     "PyAV, DataLoader": lambda work, _: peers.in_data_loader(peers.PerThread(), work, SIZE),
     "PyAV, threads": lambda work, _: peers.in_threads(peers.PerThread(), work, SIZE),
-    "decord, threads": lambda work, _: peers.in_threads(peers.decord, work, SIZE),
-    "torchcodec, threads": lambda work, _: peers.in_threads(peers.torchcodec, work, SIZE),
+    "decord, threads": lambda work, _: peers.in_threads(peers.PerThread(peers.decord), work, SIZE),
+    "torchcodec, threads": lambda work, _: peers.in_threads(
+        peers.PerThread(peers.torchcodec), work, SIZE
+    ),
     "SPDL": lambda work, _: peers.in_spdl(peers.spdl, work, SIZE),
 }
 PEERS = list(CONTESTANTS)[3:]

@@ -75,12 +75,17 @@ CONTESTANTS = {
     "torchcodec's sampler": torchcodec_sampler,
     "PyAV, DataLoader": lambda work, _: peers.in_data_loader(peers.PerThread(), clips(work), SIZE),
     "PyAV, threads": lambda work, _: peers.in_threads(peers.PerThread(), clips(work), SIZE),
-    "decord, threads": lambda work, _: peers.in_threads(peers.decord, clips(work), SIZE),
-    "torchcodec, threads": lambda work, _: peers.in_threads(peers.torchcodec, clips(work), SIZE),
+    "decord, threads": lambda work, _: peers.in_threads(
+        peers.PerThread(peers.decord), clips(work), SIZE
+    ),
+    "torchcodec, threads": lambda work, _: peers.in_threads(
+        peers.PerThread(peers.torchcodec), clips(work), SIZE
+    ),
     "SPDL": lambda work, _: peers.in_spdl(peers.spdl, clips(work), SIZE),
 }
 SHUFFLING = list(CONTESTANTS)[3:]
-LONGER = {"genlock": 30.0, "genlock, stride 2 s": 15.0, "torchcodec's sampler": 30.0}
+# a lane's first window decodes its way from a key frame, and the sampler gives a whole file at once
+LONGER = {"genlock": 30.0, "genlock, stride 2 s": 10.0, "torchcodec's sampler": 30.0}
 GOALS = [
     ("5x the best peer that shuffles", faster("genlock", *SHUFFLING), 5.0),
     ("2x torchcodec's sampler", faster("genlock", "torchcodec's sampler"), 2.0),

@@ -31,10 +31,13 @@ def genlock(work: list[str], extra: dict[str, float]) -> Batches:
     }
     windows = gl.Windows(work, duration=1.0)
     with gl.Loader(windows, fields, batch_size=peers.BATCH, threads=1) as loader:
+        begun: dict[str, float] = {}
         for batch in loader:
-            stages = {stage.name: stage.cpu_s for stage in loader.stats().stages}
-            light = stages["plan"] + stages["table"]
-            extra["plan and table share"] = light / sum(stages.values())
+            spent = {stage.name: stage.cpu_s for stage in loader.stats().stages}
+            begun = begun or spent  # recordings are opened before the first batch
+            since = {name: seconds - begun[name] for name, seconds in spent.items()}
+            light = since["plan"] + since["table"]
+            extra["plan and table share"] = light / (sum(since.values()) or 1.0)
             yield len(batch.windows), None
 
 

@@ -24,12 +24,11 @@ WORKERS = 2
 BATCH = 8
 
 
-def pyav(clip: Clip, size: Size, containers: dict[str, Any] | None = None) -> Any:
-    """Seek, decode on, convert what is wanted; containers stay open if a dict is given."""
+def pyav(clip: Clip, size: Size, kept: dict[str, Any]) -> Any:
+    """Seek, decode on, convert what is wanted."""
     import av
 
     path, numbers = clip
-    kept = {} if containers is None else containers
     if path not in kept:
         kept[path] = av.open(path)
         kept[path].streams.video[0].thread_type = "NONE"
@@ -44,40 +43,43 @@ def pyav(clip: Clip, size: Size, containers: dict[str, Any] | None = None) -> An
             frames.append(frame.to_ndarray(format="rgb24", width=width, height=height))
         if number >= numbers[-1]:
             break
-    if containers is None:
-        container.close()
     return np.stack(frames).transpose(0, 3, 1, 2)
 
 
 class PerThread:
-    """PyAV with containers that each thread keeps open."""
+    """A peer whose files each thread keeps open, by path."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[Clip, Size, dict[str, Any]], Any] = pyav) -> None:
+        self._read = read
         self._local = threading.local()
 
     def __call__(self, clip: Clip, size: Size) -> Any:
-        if not hasattr(self._local, "containers"):
-            self._local.containers = {}
-        return pyav(clip, size, self._local.containers)
+        if not hasattr(self._local, "kept"):
+            self._local.kept = {}
+        return self._read(clip, size, self._local.kept)
 
 
-def decord(clip: Clip, size: Size) -> Any:
+def decord(clip: Clip, size: Size, kept: dict[str, Any]) -> Any:
     from decord import VideoReader
 
+    path, numbers = clip
     height, width = size or (-1, -1)
-    reader = VideoReader(clip[0], width=width, height=height, num_threads=1)
-    return reader.get_batch(list(clip[1])).asnumpy().transpose(0, 3, 1, 2)
+    if path not in kept:
+        kept[path] = VideoReader(path, width=width, height=height, num_threads=1)
+    return kept[path].get_batch(list(numbers)).asnumpy().transpose(0, 3, 1, 2)
 
 
-def torchcodec(clip: Clip, size: Size) -> Any:
+def torchcodec(clip: Clip, size: Size, kept: dict[str, Any]) -> Any:
     from torchcodec.decoders import VideoDecoder
     from torchcodec.transforms import Resize
 
-    transforms = [Resize(size)] if size else None
-    decoder = VideoDecoder(
-        clip[0], seek_mode="approximate", num_ffmpeg_threads=1, transforms=transforms
-    )
-    return decoder.get_frames_at(indices=list(clip[1])).data.numpy()
+    path, numbers = clip
+    if path not in kept:
+        transforms = [Resize(size)] if size else None
+        kept[path] = VideoDecoder(
+            path, seek_mode="approximate", num_ffmpeg_threads=1, transforms=transforms
+        )
+    return kept[path].get_frames_at(indices=list(numbers)).data.numpy()
 
 
 def spdl(clip: Clip, size: Size) -> Any:

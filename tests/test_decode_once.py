@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import genlock as gl
+from genlock.opened import PATIENCE, DecoderPool
 
 FIELDS = {
     "rgb": gl.Video("camera-rgb", rate=10, size=(32, 32)),
@@ -87,6 +89,24 @@ def test_nothing_is_kept_where_windows_do_not_overlap(sample: Path) -> None:
     with gl.Loader(apart, FIELDS, batch_size=2) as loader:
         next(iter(loader))
         assert loader.stats().cache_bytes == 0
+
+
+def test_who_reads_here_and_there_decodes_no_further_than_each_window(sample: Path) -> None:
+    """Where windows follow one another, decoders go on instead."""
+    with gl.open(sample) as recording, closing(DecoderPool(4)) as pool:
+
+        def read(row: int, pool: DecoderPool = pool) -> bool:
+            out = np.empty((1, 3, 32, 32), np.uint8)
+            with pool.lease(recording.opened, "camera-rgb", False, row) as decoder:
+                decoder.read(np.array([row]), FIELDS["rgb"].format, out)
+                return bool(decoder.leaps)
+
+        rows = len(recording.streams["camera-rgb"].timeline)
+        apart = list(range(rows - 3, 0, -4))[: PATIENCE + 3]
+        assert [read(row) for row in apart] == [False] * PATIENCE + [True] * 3
+        assert not read(apart[-1] + 1) and not read(apart[-1] + 2)
+        with closing(DecoderPool(4, lanes=True)) as lanes:
+            assert not any(read(row, lanes) for row in apart)
 
 
 def test_options_are_checked(sample: Path) -> None:

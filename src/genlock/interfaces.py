@@ -230,7 +230,13 @@ class FrameDecoder(Protocol):
 
 @runtime_checkable
 class Walker(Protocol):
-    """A decoder that stands in its stream, from where going on may cost less than seeking."""
+    """A decoder that stands in its stream, from where going on may cost less than seeking.
+
+    leaps: whether the next read is taken to lie elsewhere, so that no more is decoded than it needs
+    and going on after it costs a seek. Set by whoever lends the decoder.
+    """
+
+    leaps: bool
 
     @property
     def units_decoded(self) -> int:

@@ -30,6 +30,8 @@ from genlock.stream import Span, Stream
 
 SOUND_BYTES = 32 << 20
 """Decoded sound that is kept where nobody says how much: 80 s of 48 kHz stereo."""
+PATIENCE = 8
+"""Reads in a row that had to seek after which the next ones are taken to have to as well."""
 POSE_COLUMNS = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
 Table = tuple[NDArray[Any], NDArray[np.bool_]]
 
@@ -220,6 +222,7 @@ class DecoderPool:
         self.sounds = sounds or Budget(SOUND_BYTES)
         self.packets = 0
         self._lanes = lanes
+        self._leaps = 0
         self._pool: ExclusivePool[Decoder] = ExclusivePool(capacity)
         self._lock = threading.Lock()
 
@@ -235,11 +238,22 @@ class DecoderPool:
         distance = None if row is None or not self._lanes else partial(_distance, row)
         make = partial(opened.decoder, stream, depth, self.sounds)
         with self._pool.lease(key, make, distance) as decoder:
-            before = getattr(decoder, "units_decoded", 0)
+            if not isinstance(decoder, Walker):
+                yield decoder
+                return
+            decoder.leaps = self._leap(decoder, row)
+            before = decoder.units_decoded
             yield decoder
-            if more := getattr(decoder, "units_decoded", 0) - before:
+            if more := decoder.units_decoded - before:
                 with self._lock:
                     self.packets += more
+
+    def _leap(self, decoder: Walker, row: int | None) -> bool:
+        """Whether what follows this read is likely to be elsewhere: all read of late was."""
+        elsewhere = row is None or decoder.distance(row) is None
+        with self._lock:
+            self._leaps = self._leaps + 1 if elsewhere else 0
+            return self._leaps > PATIENCE and not self._lanes
 
     def close(self) -> None:
         self._pool.close()

@@ -310,6 +310,45 @@ def test_far_apart_rows_are_sought(tmp_path: Path) -> None:
     assert units.starts == [0, 47, 95]
 
 
+@pytest.mark.parametrize("codec", ["libx264", "libx265", "mpeg4", "libvpx-vp9"])
+@pytest.mark.parametrize("b_frames", [0, 3])
+def test_who_leaps_decodes_no_more_than_is_wanted(
+    tmp_path: Path, codec: str, b_frames: int
+) -> None:
+    quiet = {"x265-params": "log-level=none"} if codec == "libx265" else {}
+    path = encode(tmp_path / "b.mkv", codec, 80, gop=20, b_frames=b_frames, options=quiet)
+    source = open_media(path)
+    stream = source.streams["video"]
+    expected, _, _ = read(path)
+    units = CountedUnits(source.units("video"))
+    table = units.spec.table
+    assert table is not None
+    with closing(VideoDecoder(units, stream)) as video:
+        video.leaps = True
+        for rows in ([50, 52, 54], [7], [78, 79], [33, 34, 35, 38]):
+            before = len(units.read)
+            luma, valid = read_rows(video, stream, rows)
+            assert valid.all()
+            np.testing.assert_array_equal(luma, expected[rows])
+            last = int(table.row_unit[rows].max())
+            assert units.read[before:] == list(range(units.starts[-1], last + 1))
+        assert len(units.starts) == 4
+
+
+def test_who_leaps_without_need_gets_the_same_pictures(tmp_path: Path) -> None:
+    path = encode(tmp_path / "b.mp4", "libx264", 60, b_frames=3)
+    source = open_media(path)
+    stream = source.streams["video"]
+    with closing(VideoDecoder(source.units("video"), stream)) as video:
+        for row in range(60):
+            video.leaps = row % 3 == 0
+            assert numbers(read_rows(video, stream, [row])[0]) == [row]
+        video.leaps = True
+        assert numbers(read_rows(video, stream, [10, 11])[0]) == [10, 11]
+        assert video.distance(12) is not None  # it would have gone on
+        assert video.distance(3) is None
+
+
 def test_repeated_rows_are_decoded_once(cases: Path) -> None:
     source = open_media(cases / "inputs/v21b_faststart.mp4")
     stream = source.streams["video"]
@@ -619,10 +658,22 @@ def test_crop_is_taken_before_resizing(
 
 
 def test_sizes_scale_by_area(tmp_path: Path) -> None:
-    checks = np.kron(np.indices((32, 64)).sum(0) % 2, np.ones((2, 2))) * 255
-    path = encode(tmp_path / "c.mkv", "ffv1", [checks.astype(np.uint8)], pixels="gray")
-    small, _, _ = read(path, [0], FrameFormat(size=(8, 16), color="gray"))
-    np.testing.assert_allclose(small[0, 0, 1:-1, 1:-1], 127.5, atol=12)
+    noise = np.random.default_rng(0).integers(0, 256, (48, 96), np.uint8)
+    path = encode(tmp_path / "c.mkv", "ffv1", [noise], pixels="gray")
+    for height, width in ((8, 16), (32, 40)):
+        small, _, _ = read(path, [0], FrameFormat(size=(height, width), color="gray"))
+        exact = _shares(48, height) @ noise @ _shares(96, width).T
+        np.testing.assert_allclose(small[0, 0], exact, atol=2)
+
+
+def _shares(count: int, wanted: int) -> np.ndarray:
+    """How much each of `count` lines has in each of `wanted` that share their length evenly."""
+    edges = np.linspace(0, count, wanted + 1)
+    first, last = (
+        np.maximum.outer(edges[:-1], range(count)),
+        np.minimum.outer(edges[1:], range(1, count + 1)),
+    )
+    return np.clip(last - first, 0, None) * wanted / count
 
 
 def test_a_change_of_size_needs_a_stated_size(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ turned upright while it is copied to where it is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from av.video.format import VideoFormat
@@ -28,7 +28,7 @@ BT601, BT709 = 5, 1
 CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
 """Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
 LIMITED_RANGE, FULL_RANGE = 1, 2
-BILINEAR, ACCURATE_ROUNDING = 0x2, 0x40000
+AREA, ACCURATE_ROUNDING = 0x20, 0x40000
 """Flags of libswscale; PyAV 17 has no name for the latter."""
 PLANES = MappingProxyType(
     {"gray": (0,), "rgb": (2, 0, 1), "rgba": (2, 0, 1, 3), "yuv420p": (0, 1, 2)}
@@ -61,7 +61,7 @@ class PictureWriter:
                 f"a picture of {upright[0]}x{upright[1]} in a stream of {self._info.shape[0]}x"
                 f"{self._info.shape[1]} (height x width): ask for a size, without a crop"
             )
-        bits, pixels = _bits(frame), _pixel_format(self._format, frame)
+        pixels = _target(self._format.color, self._format.dtype, frame.format.name)
         if crop is not None:
             upright = crop[2:]
             rectangle = self._on_frame(crop)
@@ -69,18 +69,20 @@ class PictureWriter:
                 frame = _convert(self._to_crop, frame, frame.height, frame.width, pixels)
             frame = _cut(frame, rectangle)
         height, width = self._swapped(*(size or upright))
-        scaled = _convert(self._to_size, frame, height, width, pixels)
-        largest = 2**bits - 1 if self._format.color == "gray" else 2 ** _bits(scaled) - 1
+        planes = _convert(self._to_size, frame, height, width, pixels).planes
         targets = _channels(out, self._format)
         for index, target in zip(PLANES[self._format.color], targets, strict=True):
-            self._copy(_values(scaled, index), target, largest)
+            self._copy(planes[index], _bits(pixels), target)
 
-    def _copy(self, source: NDArray[Any], target: NDArray[Any], largest: int) -> None:
+    def _copy(self, plane: VideoPlane, bits: int, target: NDArray[Any]) -> None:
+        dtype = np.dtype("<u2" if bits > 8 else np.uint8)
+        source = _rows(plane, dtype.itemsize).view(dtype)
         if self._info.flipped:
             source = source[:, ::-1]
-        source = np.rot90(source, -(self._info.rotation // 90))
+        if self._info.rotation:
+            source = np.rot90(source, -(self._info.rotation // 90))
         if self._format.dtype == "float32":
-            np.divide(source, np.float32(largest), out=target)
+            np.divide(source, np.float32(2**bits - 1), out=target)
         else:
             target[...] = source
 
@@ -100,60 +102,77 @@ class PictureWriter:
         return top, left, height, width
 
 
-def _bits(frame: VideoFrame) -> int:
-    """Bits of a component, between 8 and 16."""
-    return _bits_of(frame.format.name)
-
-
 @cache
-def _bits_of(pixels: str) -> int:
+def _bits(pixels: str) -> int:
+    """Bits of a component of a pixel format, between 8 and 16."""
     components = VideoFormat(pixels).components
     return min(max(8, *(component.bits for component in components)), 16)
 
 
-def _pixel_format(format: FrameFormat, frame: VideoFrame) -> str:
-    """FFmpeg's pixel format to convert a frame to: planar, and of as many bits as values need."""
-    bits = _bits(frame)
-    deep = format.dtype == "uint16" or (format.dtype == "float32" and bits > 8)
-    if format.color == "yuv420p":
+@cache
+def _target(color: str, dtype: str, source: str) -> str:
+    """FFmpeg's pixel format to convert frames to: planar, and of as many bits as values need.
+
+    color, dtype: as in `FrameFormat`; source: the frames' own pixel format.
+    """
+    bits = _bits(source)
+    deep = dtype == "uint16" or (dtype == "float32" and bits > 8)
+    if color == "yuv420p":
         return "yuv420p"
-    if format.color == "gray":
+    if color == "gray":
         return f"gray{bits}le" if deep and bits > 8 else "gray"
-    return {"rgb": "gbrp", "rgba": "gbrap"}[format.color] + ("16le" if deep else "")
+    return {"rgb": "gbrp", "rgba": "gbrap"}[color] + ("16le" if deep else "")
 
 
 def _convert(
     reformatter: VideoReformatter, frame: VideoFrame, height: int, width: int, pixels: str
 ) -> VideoFrame:
-    """Scale and convert to full-range pixels by the frame's own matrix and range.
+    """Scale and convert to full-range pixels by the frame's own matrix and range."""
+    kind = _Kind(frame.height, frame.width, frame.format.name, frame.colorspace, frame.color_range)
+    return reformatter.reformat(frame, **_settings(kind, height, width, pixels))
+
+
+class _Kind(NamedTuple):
+    """What of a frame decides how it is converted; matrix and range as numbers of H.273."""
+
+    height: int
+    width: int
+    pixels: str
+    matrix: int
+    range: int
+
+
+@lru_cache
+def _settings(kind: _Kind, height: int, width: int, pixels: str) -> Mapping[str, Any]:
+    """How libswscale is to convert frames of one kind.
 
     Untagged frames are BT.709 from 720 lines on, else BT.601, and limited. Luma keeps its codes:
     libswscale takes gray to be BT.601 of full range, so it is told the same of the frame.
     """
     # the converter that is fast without scaling leaves columns beyond a multiple of 16 unwritten
-    fast = (height, width) == (frame.height, frame.width) and width % 16 == 0
-    in_rgb = frame.format.is_rgb or frame.format.has_palette
+    fast = (height, width) == (kind.height, kind.width) and width % 16 == 0
+    own = VideoFormat(kind.pixels)
+    in_rgb = own.is_rgb or own.has_palette
     if pixels.startswith("gray") and not in_rgb:
         colors = {"src_colorspace": BT601, "dst_colorspace": BT601, "src_color_range": FULL_RANGE}
-    elif frame.colorspace in CONVERTIBLE_MATRICES:
+    elif kind.matrix in CONVERTIBLE_MATRICES:
         colors = {}
     else:
-        colors = {"src_colorspace": BT709 if frame.height >= HD_HEIGHT else BT601}
+        colors = {"src_colorspace": BT709 if kind.height >= HD_HEIGHT else BT601}
     range_ = FULL_RANGE
     if pixels == "yuv420p" and not in_rgb:  # the codes stay what they are
-        same = colors.get("src_colorspace", frame.colorspace)
+        same = colors.get("src_colorspace", kind.matrix)
         colors = {"src_colorspace": same, "dst_colorspace": same}
-        range_ = FULL_RANGE if frame.color_range == FULL_RANGE else LIMITED_RANGE
-    return reformatter.reformat(
-        frame,
-        width,
-        height,
-        pixels,
-        interpolation=BILINEAR if fast else BILINEAR | ACCURATE_ROUNDING,
-        dst_color_range=range_,
-        threads=1,
+        range_ = FULL_RANGE if kind.range == FULL_RANGE else LIMITED_RANGE
+    return {
+        "width": width,
+        "height": height,
+        "format": pixels,
+        "interpolation": AREA if fast else AREA | ACCURATE_ROUNDING,
+        "dst_color_range": range_,
+        "threads": 1,
         **colors,
-    )
+    }
 
 
 def _channels(out: NDArray[Any], format: FrameFormat) -> Sequence[NDArray[Any]]:
@@ -164,12 +183,6 @@ def _channels(out: NDArray[Any], format: FrameFormat) -> Sequence[NDArray[Any]]:
     pixels, half = height * width, (height // 2, width // 2)
     luma, u, v = np.split(out.reshape(-1), [pixels, pixels * 5 // 4])  # one after another
     return luma.reshape(height, width), u.reshape(half), v.reshape(half)
-
-
-def _values(frame: VideoFrame, plane: int) -> NDArray[Any]:
-    """A plane of a converted frame, uint8 or uint16 [H, W]."""
-    dtype = np.dtype("<u2" if _bits(frame) > 8 else np.uint8)
-    return _rows(frame.planes[plane], dtype.itemsize).view(dtype)
 
 
 def _rows(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:

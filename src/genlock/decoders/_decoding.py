@@ -50,6 +50,10 @@ class UnitOrder:
         self.start = self.keys[np.maximum(which - leading, 0)]
         self.orphan = leading & (which == 0) & ~self.shown
 
+    def start_of(self, units: set[int]) -> int:
+        """Where to start for all of these units."""
+        return int(self.start[list(units)].min())
+
     def key_before(self, unit: int) -> int:
         """The last key unit before a unit."""
         return int(self.keys[max(int(np.searchsorted(self.keys, unit)) - 1, 0)])
@@ -58,10 +62,11 @@ class UnitOrder:
 class Decoding:
     """A decoder that was started at a key unit. One thread at a time.
 
-    began: where. position: the next unit that goes in. ahead: pictures that came out from the
-    last one that was wanted on, by unit. produced: whether any picture came out. trusted: the
-    first was the key picture it began with. false_key: it was not. damaged: a set that collects
-    damaged units.
+    began: where. ends: whether it is to end once what is wanted has gone in, instead of standing
+    there for whoever reads on. position: the next unit that goes in. ahead: pictures that came out
+    from the last one that was wanted on, by unit. produced: whether any picture came out. trusted:
+    the first was the key picture it began with. false_key: it was not. damaged: a set that
+    collects damaged units.
     """
 
     def __init__(
@@ -72,8 +77,10 @@ class Decoding:
         began: int,
         damaged: set[int],
         skips: bool,
+        ends: bool = False,
     ) -> None:
         self.began = began
+        self.ends = ends
         self.position = began
         self.ahead: dict[int, VideoFrame] = {}
         self.produced = False
@@ -85,16 +92,20 @@ class Decoding:
         self._skips = skips
         self._ended = False
         self.trusted = began == 0 or not order.shown[began]
-        self._inside: set[int] = set()
+        self._inside: dict[int, bool] = {}
+        self._unneeded: frozenset[int] = frozenset()
+        self._last = self._last_rank = 0
+        self._skipping = False
         self._decoded = 0
         context.flush_buffers()
+        context.skip_frame = "DEFAULT"
 
     def reaches(self, units: set[int]) -> bool:
         """Whether going on gives these units, and for less than starting anew."""
         missing = units - self.ahead.keys()
         if not missing:
             return True
-        if self._ended or any(
+        if any(
             self._order.start[unit] < self.began
             or (unit < self.position and unit not in self._inside)
             for unit in missing
@@ -103,50 +114,73 @@ class Decoding:
         resting = self._order.start[list(missing)].max()
         return min(missing) < self.position or resting <= self.position + SEEK_COST
 
+    def aim(self, wanted: set[int]) -> dict[int, VideoFrame]:
+        """Turn to these units; gives those of them that came out before.
+
+        Pictures that are shown before all of them are forgotten, and what none needs that is shown
+        before the last of them will be left out.
+        """
+        order, units = self._order, sorted(wanted)
+        ranks = order.rank[units]
+        self._last = units[-1]
+        first, self._last_rank = int(ranks.min()), int(ranks.max())
+        self.ahead = {unit: f for unit, f in self.ahead.items() if order.rank[unit] >= first}
+        if self._skips:
+            way = slice(self.position, units[-1] + MAX_DELAY + 1)
+            before = (order.rank[way] < self._last_rank) | ~order.shown[way]
+            skippable = np.flatnonzero(order.disposable[way] & before) + self.position
+            self._unneeded = frozenset(skippable.tolist()) - wanted
+        return {unit: frame for unit, frame in self.ahead.items() if unit in wanted}
+
     def settled(self) -> int:
         """The units before this one are damaged or not, but no longer unknown."""
         recent = self.position - MAX_DELAY
-        inside = (u for u in self._inside if u >= recent and not self._order.disposable[u])
-        return min(inside, default=self.position)
-
-    def take_ahead(self, units: set[int], first_rank: int) -> dict[int, VideoFrame]:
-        """Which of these units came out before; those shown before first_rank are forgotten."""
-        rank = self._order.rank
-        self.ahead = {unit: f for unit, f in self.ahead.items() if rank[unit] >= first_rank}
-        return {unit: f for unit, f in self.ahead.items() if unit in units}
+        inside = (unit for unit, referred in self._inside.items() if referred and unit >= recent)
+        return next(inside, self.position)
 
     def take_decoded(self) -> int:
         """How many units were decoded since this was asked last."""
         decoded, self._decoded = self._decoded, 0
         return decoded
 
-    def step(self, wanted: set[int], last_rank: int) -> list[tuple[int, VideoFrame]] | None:
+    def step(self) -> list[tuple[int, VideoFrame]] | None:
         """Send one more unit; (unit, frame) of the pictures that come out, None after the last.
 
-        wanted: units to decode in any case. last_rank: rank of the last of them to be shown; it and
-        pictures beyond are kept in `ahead`, since whoever reads on will want them, and may want the
-        last one again where two windows meet.
+        The last picture that `aim` named and those shown after it are kept in `ahead`, since
+        whoever reads on will want them, and the last one again where two windows meet.
         """
         if self._ended or self.false_key:
             return None
+        if self.ends and self.position > self._last and self._stands_between_pictures():
+            return self.end()
         following = next(self._packets, None)
         if following is None:
-            self._ended = True
-            return self._sent(None, None, last_rank)
+            return self.end()
         unit, packet = following
         self.position = unit + 1
-        unneeded = self._order.rank[unit] < last_rank or not self._order.shown[unit]
-        skip = self._skips and unneeded and unit not in wanted and self._order.disposable[unit]
-        self._context.skip_frame = "NONREF" if skip else "DEFAULT"
-        self._decoded += not skip
-        if self._order.shown[unit] and not skip:
-            self._inside.add(unit)
+        skip = unit in self._unneeded
+        if skip != self._skipping:
+            self._skipping = skip
+            self._context.skip_frame = "NONREF" if skip else "DEFAULT"
+        if not skip:
+            self._decoded += 1
+            if self._order.shown[unit]:
+                self._inside[unit] = not self._order.disposable[unit]
         number(packet, unit)
-        return self._sent(unit, packet, last_rank)
+        return self._sent(unit, packet)
 
-    def _sent(
-        self, unit: int | None, packet: Packet[Any] | None, last_rank: int
-    ) -> list[tuple[int, VideoFrame]]:
+    def _stands_between_pictures(self) -> bool:
+        """Whether the next unit is a picture of its own; else it may be a second field."""
+        return bool(self._order.shown[self.position : self.position + 1].all())
+
+    def end(self) -> list[tuple[int, VideoFrame]]:
+        """Send no more; (unit, frame) of the pictures that were still inside."""
+        self._ended = True
+        out = self._sent(None, None)
+        self._inside.clear()
+        return out
+
+    def _sent(self, unit: int | None, packet: Packet[Any] | None) -> list[tuple[int, VideoFrame]]:
         try:
             frames = self._context.decode(packet)
         except MemoryError:
@@ -158,14 +192,15 @@ class Decoding:
         numbered = [(unit_of(frame), frame) for frame in frames]
         for came, frame in numbered:
             self._came_out(came, frame)
-            if self._order.rank[came] >= last_rank:
-                self.ahead[came] = frame
         return [] if self.false_key else numbered
 
     def _came_out(self, unit: int, frame: VideoFrame) -> None:
         self.produced = True
-        self._inside.discard(unit)
-        if not self.trusted and self._order.rank[unit] >= self._order.rank[self.began]:
+        self._inside.pop(unit, None)
+        rank = self._order.rank[unit]
+        if rank >= self._last_rank:
+            self.ahead[unit] = frame
+        if not self.trusted and rank >= self._order.rank[self.began]:
             # the first picture must be the one that decoding began with, and a key picture
             is_key = frame.key_frame or frame.pict_type == PictureType.I
             self.trusted = unit == self.began and is_key
@@ -175,7 +210,7 @@ class Decoding:
 
     def _damage(self, unit: int) -> None:
         """Note damage, unless it may come from having started here."""
-        self._inside.discard(unit)
+        self._inside.pop(unit, None)
         from_here = self._order.start[unit] >= self.began and not self._order.orphan[unit]
         if self.trusted and from_here:
             self._damaged.add(unit)

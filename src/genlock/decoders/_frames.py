@@ -25,6 +25,7 @@ TRIED_KEYS = 16
 class FrameReader:
     """Decodes the pictures of wanted units. One thread at a time.
 
+    leaps: whether the next read is taken to seek, so that nothing is decoded beyond what is wanted.
     produced: whether any picture has ever come out of the decoder. decoded: how many units went
     into it to be decoded.
     """
@@ -40,6 +41,7 @@ class FrameReader:
         self._damaged: set[int] = set(known)
         self._absent: set[int] = set()
         self._decoding: Decoding | None = None
+        self.leaps = False
         self.produced = False
         self.decoded = 0
 
@@ -82,12 +84,15 @@ class FrameReader:
         at the right key unit, then at the one before, at last at the start of the stream.
         """
         if pending and self._decoding is not None and self._decoding.reaches(pending):
+            self._decoding.ends = False
             yield self._decoding
+        if pending and self.leaps:
+            yield self._begin(self._order.start_of(pending), ends=True)
         began = -1
         for step_back in range(3):
             if not pending:
                 return
-            start = int(self._order.start[list(pending)].min())
+            start = self._order.start_of(pending)
             start = (start, self._order.key_before(start), 0)[step_back]
             if start != began:
                 yield (decoding := self._begin(start))
@@ -95,7 +100,7 @@ class FrameReader:
                     return  # what does not come from two key pictures never comes
             began = start
 
-    def _begin(self, start: int) -> Decoding:
+    def _begin(self, start: int, ends: bool = False) -> Decoding:
         self._decoding = Decoding(
             _packets(self._units, self._table, start),
             self._context,
@@ -103,6 +108,7 @@ class FrameReader:
             start,
             self._damaged,
             self._skips,
+            ends,
         )
         return self._decoding
 
@@ -110,21 +116,23 @@ class FrameReader:
         """Take pending pictures out of a decoder, each when damage to those that it was decoded
         from is known: FFmpeg tells only when these come out, which may be later.
         """
-        missing = set(pending)
-        ranks = self._order.rank[list(missing)]
-        waiting = decoding.take_ahead(missing, int(ranks.min()))
-        missing -= waiting.keys()
+        waiting = decoding.aim(pending)
+        missing = pending - waiting.keys()
+        last = max(missing, default=0)
         while True:
-            settled = decoding.settled()
-            for unit in sorted(unit for unit in waiting if unit <= settled):
-                yield unit, waiting.pop(unit)
-            lost = not missing or decoding.position > max(missing) + MAX_DELAY
-            out = None if lost and not waiting else decoding.step(missing, int(ranks.max()))
+            if waiting:
+                settled = decoding.settled()
+                for unit in sorted(unit for unit in waiting if unit <= settled):
+                    yield unit, waiting.pop(unit)
+            lost = not missing or decoding.position > last + MAX_DELAY
+            out = None if lost and not waiting else decoding.step()
             if out is None:
                 break
             came = {unit: frame for unit, frame in out if unit in missing}
-            waiting |= came
-            missing -= came.keys()
+            if came:
+                waiting |= came
+                missing -= came.keys()
+                last = max(missing, default=0)
         yield from waiting.items()
 
     def _spoiled(self, unit: int) -> bool:

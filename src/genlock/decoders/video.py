@@ -80,12 +80,16 @@ class VideoDecoder:
             self._writers[format] = PictureWriter(format, self._stream.info)
         valid = np.zeros(len(rows), np.bool_)
         wanted = self._row_unit[rows]
+        places: dict[int, list[int]] = {}
+        for place, unit in enumerate(wanted.tolist()):
+            places.setdefault(unit, []).append(place)
         for unit, frame in self._reader.read(wanted):
-            first, *repeats = np.flatnonzero(wanted == unit)
+            first, *repeats = places[unit]
             with self._errors(int(rows[first])):
                 self._writers[format].write(frame, out[first])
-            out[repeats] = out[first]
-            valid[first] = valid[repeats] = True
+            for place in repeats:
+                out[place] = out[first]
+            valid[places[unit]] = True
         out[~valid] = 0
         if len(rows) and not self._reader.produced and not self._reader.decodes():
             with self._errors(int(rows[0])):
@@ -94,6 +98,15 @@ class VideoDecoder:
                     f" above the limit of {self._limit} pixels"
                 )
         return valid
+
+    @property
+    def leaps(self) -> bool:
+        """Whether the next read is taken to lie elsewhere; see `Walker`."""
+        return self._reader.leaps
+
+    @leaps.setter
+    def leaps(self, leaps: bool) -> None:
+        self._reader.leaps = leaps
 
     @property
     def units_decoded(self) -> int:
