@@ -145,9 +145,7 @@ def test_gps9_has_time_and_fix_of_its_own():
     row = struct.pack(
         ">7l2H", 473_000_000, 85_000_000, 400_500, 1500, 160, 9_100, 43_200_250, 250, 3
     )
-    other = struct.pack(
-        ">7l2H", -473_000_000, -85_000_000, -5, 0, 0, 9_100, 43_200_350, 9_999, 0
-    )
+    other = struct.pack(">7l2H", -473_000_000, -85_000_000, -5, 0, 0, 9_100, 43_200_350, 9_999, 0)
     scale = number("SCAL", "l", 10_000_000, 10_000_000, 1000, 1000, 100, 1, 1000, 100, 1)
     units = entry("UNIT", "c", 3, b"degdegm  m/sm/s   s        ")
     stream = (text("TYPE", "lllllllSS"), scale, units, entry("GPS9", "?", 32, row + other))
