@@ -22,7 +22,7 @@ DECODERS = {"vp9": "libvpx-vp9", "vp8": "libvpx"}
 def moving(k: int) -> av.VideoFrame:
     """A gradient in which a bar of alpha k * 6 wanders."""
     frame = av.VideoFrame(WIDTH, HEIGHT, "yuva420p")
-    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    x = np.arange(WIDTH) + np.zeros((HEIGHT, 1), np.int64)
     alpha = np.full((HEIGHT, WIDTH), 255)
     alpha[:, k : k + 16] = 6 * k
     planes = (40 + 2 * x + k, np.full((24, 32), 100 + k), np.full((24, 32), 160 - k), alpha)
