@@ -81,6 +81,21 @@ def test_a_clock_of_knots_is_exact(knots, elapsed):
     assert all(abs(int(clock.backward(clock.forward(t))) - t) <= 1 for t in times)
 
 
+@pytest.mark.parametrize(
+    "clock",
+    [
+        ClockMap(NOW_NS),
+        ClockMap(-5, "1.00004"),
+        ClockMap(knots=((0, 100), (10, 120), (20, 125))),
+        ClockMap(3, 2).then(ClockMap(knots=((0, 100), (1000, 1100)))).then(ClockMap(-7, "0.5")),
+    ],
+)
+def test_an_inverse_goes_back(clock):
+    times = np.array([-(10**9), -1, 0, 7, 104, 121, 10**12, NOW_NS])
+    assert clock.inverse().forward(times).tolist() == clock.backward(times).tolist()
+    assert clock.inverse().inverse().forward(times).tolist() == clock.forward(times).tolist()
+
+
 def test_knots_bend_and_go_on_with_the_outer_slopes():
     clock = ClockMap(knots=((0, 100), (10, 120), (20, 125)))
     times = np.array([-5, 0, 5, 10, 15, 20, 30])

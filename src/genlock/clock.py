@@ -79,6 +79,14 @@ class ClockMap:
             times = ticks_to_ns(times - self.offset_ns, 1 / exact(self.scale))
         return times if self.first is None else self.first.backward(times)
 
+    def inverse(self) -> ClockMap:
+        """The map back: its `forward` is this one's `backward`."""
+        if self.knots:
+            own = ClockMap(knots=tuple((target, source) for source, target in self.knots))
+        else:
+            own = ClockMap(-self.offset_ns).then(ClockMap(scale=1 / exact(self.scale)))
+        return own if self.first is None else own.then(self.first.inverse())
+
     @cached_property
     def _knots(self) -> tuple[Nanoseconds, Nanoseconds]:
         source, target = np.array(self.knots, np.int64).T

@@ -17,6 +17,7 @@ from genlock import sources
 from genlock.errors import OpenError
 from genlock.location import Location
 from genlock.sources import PICTURES, format_of
+from genlock.sources._chapters import without_later_chapters
 
 LOOSE, TABLE = "loose", "table"
 
@@ -95,8 +96,9 @@ def _of_loose(location: Location, above: frozenset[Path]) -> Iterator[str]:
 
 
 def _children(location: Location) -> Iterator[Location]:
-    """What lies in a folder, without links that lead nowhere, or to folders elsewhere."""
-    for name in location.names():
+    """What lies in a folder, without links that lead nowhere, or to folders elsewhere, and of the
+    chapters of a recording the first."""
+    for name in without_later_chapters(location.names()):
         with suppress(OpenError):
             child = location.child(name, listed=True)
             if child.exists():

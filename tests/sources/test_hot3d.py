@@ -11,11 +11,15 @@ import av
 import numpy as np
 import pytest
 
+import genlock as gl
+from genlock.clock import ClockMap
 from genlock.errors import LayoutError, OpenError
 from genlock.interfaces import OpenOptions, Source
 from genlock.location import Location
 from genlock.sources import open_source
+from vrs_writer import Layout, Track, write_vrs
 
+ARIA = "device/aria"
 POSE = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
 # cut -d, -f2 headset_trajectory.csv
 TIMES = [
@@ -137,8 +141,8 @@ def test_a_hand_that_is_not_seen_has_no_row(copy):
     assert streams["mano-right"].timeline.ns.tolist() == TIMES
 
 
-@pytest.mark.parametrize(("headset", "clock"), [("Quest3", "hot3d"), ("Aria", "media")])
-def test_the_recording_inside_is_on_the_same_clock_for_quest_alone(copy, headset, clock):
+@pytest.mark.parametrize(("headset", "related"), [("Quest3", True), ("Aria", False)])
+def test_the_recording_inside_is_on_the_same_clock_for_quest_alone(copy, headset, related):
     # what it is is found by content: here a video stands in for the VRS file
     with av.open(str(copy / "recording.vrs"), "w", format="mp4") as container:
         stream = container.add_stream("libx264", rate=10)
@@ -149,8 +153,59 @@ def test_the_recording_inside_is_on_the_same_clock_for_quest_alone(copy, headset
         container.mux(stream.encode(None))
     (copy / "metadata.json").write_text(json.dumps({"headset": headset}))
     source = open_source(Location(copy))
-    assert source.streams["video"].info.clock == clock
+    assert source.streams["video"].info.clock == "media"
     assert source.streams["headset"].info.clock == "hot3d"
+    assert ("media" in source.clocks) == related
+    assert source.clocks.get("media", ClockMap()).is_identity
+
+
+STAMPS = Layout({"monotonic_timestamp_ns": "int64_t", "real_timestamp_ns": "int64_t"})
+BARO = Layout({"capture_timestamp_ns": "int64_t", "pressure": "double"})
+MS = 1_000_000
+
+
+def aria(mode: str) -> list[Track]:
+    """An Aria's recording: at 100 ms of its own it was TIMES[0], and its clock is slow by 1/3."""
+    sync = Track((285, 1), layout=STAMPS, configuration=Layout({"mode": "string"}), flavor=ARIA)
+    sync.configure(mode=mode)
+    for k in range(3):
+        sync.add(
+            k,
+            monotonic_timestamp_ns=(100 + 100 * k) * MS,
+            real_timestamp_ns=TIMES[0] + 150 * k * MS,
+        )
+    barometer = Track((247, 1), layout=BARO, flavor=ARIA)
+    for k in range(4):
+        barometer.add(k, capture_timestamp_ns=(100 + 50 * k) * MS, pressure=float(k))
+    return [sync, barometer]
+
+
+def test_an_arias_device_times_are_taken_to_the_time_code_of_the_tables(copy):
+    write_vrs(copy / "recording.vrs", aria("TIMECODE"), tags={"device_type": "Aria"})
+    (copy / "metadata.json").write_text(json.dumps({"headset": "Aria"}))
+    with gl.open(copy) as recording:
+        assert recording.streams["baro0"].info.clock == "device"
+        expected = [TIMES[0] + 75 * k * MS for k in range(4)]
+        assert recording.streams["baro0"].timeline.ns.tolist() == expected
+        fields = {
+            "pose": gl.Pose("headset", at="pressure"),
+            "pressure": gl.Sensor("baro0", columns=("pressure",), rate=100),
+        }
+        sample = recording.read(fields, TIMES[0], 0.1)
+    assert sample["pressure"][:, 0].tolist() == pytest.approx([k / 7.5 for k in range(10)])
+    assert sample.mask["pose"].all()
+    assert set(sample.times["pose"].tolist()) <= set(expected)
+
+
+def test_without_a_map_of_time_codes_an_arias_recording_stays_apart(copy):
+    write_vrs(copy / "recording.vrs", aria("TIC_SYNC"), tags={"device_type": "Aria"})
+    (copy / "metadata.json").write_text(json.dumps({"headset": "Aria"}))
+    with gl.open(copy) as recording:
+        own = [(100 + 50 * k) * MS for k in range(4)]
+        assert recording.streams["baro0"].timeline.ns.tolist() == own
+        fields = {"pose": gl.Pose("headset"), "pressure": gl.Sensor("baro0")}
+        with pytest.raises(gl.ClockError, match="'device'"):
+            recording.read(fields, TIMES[0], 0.1)
 
 
 def test_damage_is_a_problem_of_its_stream(copy):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from genlock._ffmpeg import NO_TICKS
-from genlock.sources._packets import Columns
+from genlock.sources._packet_log import Columns
 from genlock.sources._placement import Placement, RawSamples, place
 
 RATE = 48_000

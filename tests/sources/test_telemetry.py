@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from genlock.sources._gpmf import Entry, entries, fields, numbers
 from genlock.sources._payload_times import Block, sample_times
 from genlock.sources._telemetry import Telemetry
 from genlock.sources.media import open_source
+from gpmf_writer import device, entry, number, text, triples
 
 SECOND = 1_000_000_000
 
@@ -94,39 +96,6 @@ def test_text_is_no_stream(karma):
 # Payloads written here
 
 
-def entry(key: str, kind: str, size: int, data: bytes, repeat: int | None = None) -> bytes:
-    count = len(data) // size if repeat is None else repeat
-    head = key.encode() + struct.pack(">cBH", kind.encode(), size, count)
-    return head + data + b"\0" * (-len(data) % 4)
-
-
-def text(key: str, value: str) -> bytes:
-    return entry(key, "c", 1, value.encode("latin-1"))
-
-
-def number(key: str, kind: str, *values: float) -> bytes:
-    codes = {"s": "h", "S": "H", "L": "I", "J": "Q", "f": "f", "l": "i"}
-    return entry(
-        key,
-        kind,
-        struct.calcsize(codes[kind]),
-        struct.pack(f">{len(values)}{codes[kind]}", *values),
-    )
-
-
-def nest(key: str, *parts: bytes) -> bytes:
-    data = b"".join(parts)
-    return entry(key, "\0", 1, data)
-
-
-def device(*streams: tuple[bytes, ...], identity: int = 1) -> bytes:
-    return nest("DEVC", number("DVID", "L", identity), *(nest("STRM", *parts) for parts in streams))
-
-
-def triples(key: str, *rows: tuple[int, int, int]) -> bytes:
-    return entry(key, "s", 6, b"".join(struct.pack(">3h", *row) for row in rows))
-
-
 def read(*payloads: bytes) -> dict[str, ArrayTable]:
     """Streams of payloads that are a second apart."""
     telemetry = Telemetry()
@@ -169,6 +138,111 @@ def test_gps_has_the_fix_of_its_payload():
     assert table.columns["fix"].tolist() == [0, 3, 3]
     assert table.columns["dop"].tolist() == [2.5] * 3
     assert table.stream.info.shape == (7,)
+
+
+def test_gps9_has_time_and_fix_of_its_own():
+    # HERO11 on: TYPE lllllllSS, 47.3 N 8.5 E, 400.5 m, days and seconds since 2000, dop, fix
+    row = struct.pack(
+        ">7l2H", 473_000_000, 85_000_000, 400_500, 1500, 160, 9_100, 43_200_250, 250, 3
+    )
+    other = struct.pack(">7l2H", -473_000_000, -85_000_000, -5, 0, 0, 9_100, 43_200_350, 9_999, 0)
+    scale = number("SCAL", "l", 10_000_000, 10_000_000, 1000, 1000, 100, 1, 1000, 100, 1)
+    units = entry("UNIT", "c", 3, b"degdegm  m/sm/s   s        ")
+    stream = (text("TYPE", "lllllllSS"), scale, units, entry("GPS9", "?", 32, row + other))
+    table = read(device(stream))["GPS9"]
+    assert {name: values.tolist() for name, values in table.columns.items()} == {
+        "latitude": [47.3, -47.3],
+        "longitude": [8.5, -8.5],
+        "altitude": [400.5, -0.005],
+        "speed_2d": [1.5, 0],
+        "speed_3d": [1.6, 0],
+        "days_since_2000": [9100, 9100],
+        "seconds_of_day": [43_200.25, 43_200.35],
+        "dop": [2.5, 99.99],
+        "fix": [3, 0],
+    }
+    assert table.stream.info.units == {
+        "latitude": "deg",
+        "longitude": "deg",
+        "altitude": "m",
+        "speed_2d": "m/s",
+        "speed_3d": "m/s",
+        "seconds_of_day": "s",
+    }
+
+
+@pytest.mark.parametrize("key", ["CORI", "IORI"])
+def test_orientations_are_quaternions_with_w_first(key):
+    rows = struct.pack(">4h", 32767, 0, 0, 0) + struct.pack(">4h", 0, 32767, -32767, 16383)
+    stream = (number("SCAL", "s", 32767), entry(key, "s", 8, rows))
+    columns = read(device(stream))[key].columns
+    assert {name: values.tolist() for name, values in columns.items()} == {
+        "w": [1, 0],
+        "x": [0, 1],
+        "y": [0, -1],
+        "z": [0, 16383 / 32767],
+    }
+
+
+def test_gravity_is_a_vector_as_stored():
+    stream = (number("SCAL", "s", 32767), triples("GRAV", (0, 32767, -32767)))
+    columns = read(device(stream))["GRAV"].columns
+    assert {name: values.tolist() for name, values in columns.items()} == {
+        "0": [0],
+        "1": [1],
+        "2": [-1],
+    }
+
+
+def test_a_compass_keeps_the_unit_that_it_states():
+    title = text("STNM", "Magnetometer (x,y,z)")
+    unit = entry("SIUN", "c", 2, "µT".encode("latin-1"))
+    stream = (title, unit, number("SCAL", "s", 10), triples("MAGN", (123, -456, 7)))
+    table = read(device(stream))["MAGN"]
+    values = {name: column.tolist() for name, column in table.columns.items()}
+    assert values == {"x": [12.3], "y": [-45.6], "z": [0.7]}
+    assert table.stream.info.units == dict.fromkeys("xyz", "µT")
+
+
+def test_exposures_are_one_for_each_picture():
+    iso = (number("TSMP", "L", 3), number("ISOE", "S", 100, 200, 65_535))
+    unit = entry("SIUN", "c", 1, b"s")
+    exposure = (number("TSMP", "L", 3), unit, number("SHUT", "f", 0.25, 0.125, 0.5))
+    tables = read(device(iso, exposure))
+    assert tables["ISOE"].columns["ISOE"].tolist() == [100, 200, 65_535]
+    assert tables["SHUT"].columns["SHUT"].tolist() == [0.25, 0.125, 0.5]
+    assert tables["SHUT"].stream.info.units == {"SHUT": "s"}
+    thirds = [0, SECOND // 3, 2 * SECOND // 3 + 1]
+    assert tables["ISOE"].stream.timeline.ns.tolist() == thirds
+
+
+@pytest.mark.parametrize("stated", ["YxZ", "ZXY", "yXZ", "xyz", "XYZ", "zYx"])
+def test_the_matrix_of_axes_says_what_their_names_say(stated):
+    # MTRX takes what is stored (ORIN) to the order of ORIO, "XYZ" here
+    matrix = np.zeros((3, 3))
+    for column, axis in enumerate(stated):
+        matrix["xyz".index(axis.lower()), column] = -1 if axis.islower() else 1
+    stored = np.array([[3, -5, 7], [11, 13, -17]])
+    stream = (
+        text("ORIN", stated),
+        text("ORIO", "XYZ"),
+        number("MTRX", "f", *matrix.ravel()),
+        triples("ACCL", *(tuple(row) for row in stored.tolist())),
+    )
+    columns = read(device(stream))["ACCL"].columns
+    assert list(columns) == ["x", "y", "z"]
+    np.testing.assert_array_equal(np.stack(list(columns.values()), 1), stored @ matrix.T)
+
+
+def test_a_last_payload_longer_than_what_it_holds_stretches_nothing():
+    telemetry = Telemetry()
+    totals = [0, 200, 400, 600, 610]
+    for second, (before, total) in enumerate(pairwise(totals)):
+        rows = [(k % 1000, 0, 0) for k in range(before, total)]
+        stream = (number("TSMP", "L", total), triples("ACCL", *rows))
+        telemetry.add(device(stream), second * SECOND, (second + 1) * SECOND)
+    ns = telemetry.tables()["ACCL"].stream.timeline.ns
+    np.testing.assert_array_equal(ns, np.arange(610) * 5_000_000)
 
 
 def test_stamps_win_and_count_from_the_first_exposure():

@@ -44,8 +44,9 @@ First what a recording.toml describes, then layouts of whole data sets, then log
 pictures, sound and other media, then tables, last folders of anything.
 """
 
-SEVERAL = ("lerobot",)
-"""Formats of which one location holds several recordings, each named by a fragment."""
+SEVERAL = ("lerobot", "media")
+"""Formats of which one location holds several recordings, or parts of one that open alone, each
+named by a fragment."""
 
 PICTURES = "images"
 """The format of folders of pictures, and of files that a declaration lists one by one."""

@@ -33,8 +33,8 @@ _OF_STREAM = ("intrinsics", "extrinsics", "problem")
 class Assembly:
     """Collects the streams of one recording. A context manager: on an error, what is open closes.
 
-    clock: name of the one clock of all streams. options.streams: what the caller declares of how to
-    read a stream's files; it wins over what the layout says.
+    clock: name of the one clock of all streams but those of a recording inside. options.streams:
+    what the caller declares of how to read a stream's files; it wins over what the layout says.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Assembly:
         self._opened = ExitStack()
         self._parts: dict[str, Part] = {}
         self._shared: dict[str, Source] = {}
+        self._clocks: dict[str, ClockMap] = {}
 
     def declared(self, name: str) -> Mapping[str, Any]:
         """What the caller declares of how a stream is read."""
@@ -139,15 +140,23 @@ class Assembly:
         except (OpenError, DecodeError) as problem:
             self.add(self.problem(name, modality, problem))
 
-    def include(self, location: Location, clock: str | None) -> None:
-        """Add every stream of a recording inside, on `clock`, by default on their own.
+    def include(self, location: Location, shared: str | None) -> None:
+        """Add every stream of a recording inside, and its clocks.
 
-        One that cannot be read is a stream with a problem, named after the file.
+        shared: which of its clocks is this recording's, None for the one that it is on itself. If
+        it is not there, nothing relates the two, and streams that are used together must all be
+        inside or all be outside. A recording that cannot be read is a stream with a problem, named
+        after the file.
         """
         with self.reading(location.stem, "video", location):
             source = self._source(location, {})
-            for name, stream in source.streams.items():
-                self.add(self._part(source, name, name), clock=clock or stream.info.clock)
+            inside = {source.clock: ClockMap(), **source.clocks}
+            to_own = inside.get(source.clock if shared is None else shared)
+            if to_own is not None:
+                back = to_own.inverse()
+                self._clocks |= {name: clock.then(back) for name, clock in inside.items()}
+            for name in source.streams:
+                self.add(self._part(source, name, name), clock=source.clock)
 
     def problem(self, name: str, modality: Modality, problem: GenlockError) -> Part:
         """A stream that is listed although it cannot be read."""
@@ -178,7 +187,9 @@ class Assembly:
         if all(part.source is None for part in parts):
             problem = next((part.stream.problem for part in parts), None)
             raise problem or OpenError(f"{self.location.uri} holds no stream that can be read")
-        return ComposedSource(self.location, self.clock, {}, parts, self._opened.pop_all())
+        return ComposedSource(
+            self.location, self.clock, self._clocks, parts, self._opened.pop_all()
+        )
 
     def __enter__(self) -> Assembly:
         return self

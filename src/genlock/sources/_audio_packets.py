@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from genlock._audio_codec import AudioCodec, Decoded, packet_skip
 from genlock._ffmpeg import Media
 from genlock.errors import DecodeError
 from genlock.interfaces import CodecSpec, OpenOptions, UnitTable
-from genlock.sources._packets import Columns, PacketLog
+from genlock.sources._packet_log import Columns, PacketLog
 from genlock.sources._placement import Placement, RawSamples, place
 from genlock.stream import Stream, StreamInfo
 from genlock.timeline import SampledTimeline
@@ -42,7 +43,7 @@ class AudioPackets:
     def __init__(self, track: AudioStream, options: OpenOptions) -> None:
         context = track.codec_context
         self._track = track
-        self._log = PacketLog(track)
+        self.log = PacketLog(track)
         self._codec = AudioCodec(
             CodecSpec("samples", context.name, context=context, extradata=context.extradata)
         )
@@ -54,7 +55,7 @@ class AudioPackets:
         )
 
     def add(self, packet: Packet[Any]) -> None:
-        self._log.add(packet)
+        self.log.add(packet)
         count, (skip, pad) = UNKNOWN, packet_skip(packet)
         if self._codec.name == "opus":
             count = opus_samples(memoryview(packet)[:2])
@@ -65,9 +66,19 @@ class AudioPackets:
                 self._first = self._first or (decoded if count else None)
         self._raw.extend((count, skip, pad))
 
+    def lay(self, seconds: Fraction) -> None:
+        """Place the last file; it goes on where the sound of the one before ended, if that is no
+        more than a packet away: packets are not as long as pictures.
+        """
+        packet = self._raw[3 * self.log.joints[-1].unit :][:3] or (0, 0, 0)
+        rate = self._first.rate if self._first else 1
+        typical = self._first.samples.shape[1] if self._first else 0
+        lead, slack = (round(n / (self.log.time_base * rate)) for n in (packet[1], typical))
+        self.log.lay(seconds, lead, slack)
+
     def finish(self, name: str, reopen: Callable[[], Media]) -> tuple[Stream, UnitTable]:
         """Describe the track; it is never read again, so reopen is not called."""
-        columns = self._log.columns()
+        columns = self.log.columns()
         first = self._first
         rate = first.rate if first else self._track.codec_context.sample_rate or 1
         placement = place(columns, rate, self._raw_samples(columns, rate))
@@ -90,9 +101,11 @@ class AudioPackets:
             count[unknown] = typical
         else:
             count[unknown] = np.where(stated > 0, stated, typical)[unknown]
-        if samples_per_tick <= 1 and len(stated) and stated[-1]:
+        if samples_per_tick <= 1:
             # the end of an MP4 track: the last packet is as long as its duration, not its frame
-            pad[-1] = max(pad[-1], count[-1] - stated[-1])
+            ends = self.log.ends()
+            ends = ends[stated[ends] > 0]
+            pad[ends] = np.maximum(pad[ends], count[ends] - stated[ends])
         return RawSamples(count, skip, pad)
 
     def _timeline(self, rate: int, placement: Placement) -> SampledTimeline:

@@ -1,11 +1,8 @@
-"""Packets of a container's track: their table, made by demuxing once, and a cursor over them."""
+"""A cursor over the packets of a container's track, which are known."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import chain, islice
 from types import MappingProxyType
@@ -21,6 +18,7 @@ from genlock._ffmpeg import NO_TICKS, Media, ticks
 from genlock.errors import DecodeError
 from genlock.interfaces import CodecSpec, UnitTable
 from genlock.location import Location
+from genlock.sources._packet_log import position_of
 
 LEAD_IN = 8
 """Units to start before the wanted one where a seek lands inside of a group of packets."""
@@ -29,54 +27,6 @@ MAX_UNKNOWN = 256
 SIZE_SPAN = 2**21
 ALPHA_DECODERS = MappingProxyType({"vp8": "libvpx", "vp9": "libvpx-vp9"})
 """Decoders that read the alpha of WebM, which FFmpeg's own leave out."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What a container says of a track's packets, in decode order; times in ticks of time_base.
-
-    pts, dts: int64 [U], NO_TICKS where not stated. duration: int64 [U], 0 where not stated.
-    size: int64 [U] bytes. position: int64 [U], first byte in the file, -1 where not stated.
-    key, discard: bool [U]; discard: decoded but not shown (edit lists). corrupt: bool [U], the
-    container itself saw that bytes of them were lost.
-    """
-
-    pts: NDArray[np.int64]
-    dts: NDArray[np.int64]
-    duration: NDArray[np.int64]
-    size: NDArray[np.int64]
-    position: NDArray[np.int64]
-    key: NDArray[np.bool_]
-    discard: NDArray[np.bool_]
-    corrupt: NDArray[np.bool_]
-    time_base: Fraction
-
-    def __len__(self) -> int:
-        return len(self.pts)
-
-
-class PacketLog:
-    """Collects the columns of one track while its container is demuxed."""
-
-    def __init__(self, stream: Stream) -> None:
-        base = stream.time_base
-        self._time_base = Fraction(1, 1) if base is None else Fraction(*base.as_integer_ratio())
-        self._rows = array("q")
-
-    def add(self, packet: Packet[Any]) -> None:
-        flags = packet.is_keyframe | packet.is_discard << 1 | packet.is_corrupt << 2
-        times = ticks(packet.pts), ticks(packet.dts), packet.duration or 0
-        self._rows.extend((*times, packet.size, _position(packet), flags))
-
-    def __len__(self) -> int:
-        return len(self._rows) // 6
-
-    def columns(self) -> Columns:
-        rows = np.array(self._rows, np.int64).reshape(-1, 6)
-        pts, dts, duration, size, position, flags = (np.ascontiguousarray(c) for c in rows.T)
-        key, discard, corrupt = ((flags & bit) > 0 for bit in (1, 2, 4))
-        base = self._time_base
-        return Columns(pts, dts, duration, size, position, key, discard, corrupt, base)
 
 
 class PacketUnits:
@@ -226,10 +176,6 @@ class _Seeker:
 
     def _identify(self, packet: Packet[Stream]) -> np.uint64:
         if self._positioned:
-            return np.uint64(_position(packet) % 2**64)
+            return np.uint64(position_of(packet) % 2**64)
         stamp = ticks(packet.pts if self._by_pts else packet.dts)
         return np.uint64((stamp * SIZE_SPAN + packet.size) % 2**64)
-
-
-def _position(packet: Packet[Any]) -> int:
-    return -1 if packet.pos is None else packet.pos

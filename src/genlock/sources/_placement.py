@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from genlock._ffmpeg import NO_TICKS
 from genlock._nanoseconds import SECOND_NS, ticks_to_ns
 from genlock.interfaces import UnitSamples
-from genlock.sources._packets import Columns
+from genlock.sources._packet_log import Columns
 from genlock.timeline import Report
 
 Counts = NDArray[np.int64]

@@ -76,7 +76,7 @@ class Telemetry:
 
     def add(self, payload: bytes, start_ns: int, end_ns: int) -> None:
         """Take a packet of a data track and when it is; one that is no GPMF is left out."""
-        if not payload.startswith(MAGIC):
+        if not is_payload(payload):
             return
         for device in entries(payload):
             parts = list(entries(device.data))
@@ -105,6 +105,11 @@ class Telemetry:
             name = f"{series.key}{number or ''}"
             found[name] = _table(name, series, zero_ns)
         return found
+
+
+def is_payload(packet: Any) -> bool:
+    """Whether a packet of a data track, or its bytes, is GPMF."""
+    return bytes(memoryview(packet)[: len(MAGIC)]) == MAGIC
 
 
 def _zero_stamp(known: Sequence[_Series]) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -25,7 +26,7 @@ from genlock._pictures.header import pixel_limit
 from genlock.errors import LimitError
 from genlock.interfaces import OpenOptions, UnitTable
 from genlock.sources._bitstream import inspector
-from genlock.sources._packets import Columns, PacketLog
+from genlock.sources._packet_log import Columns, PacketLog
 from genlock.sources._video_info import picture_info
 from genlock.sources._video_rows import decoded_rows, packet_rows
 from genlock.sources._views import states_views
@@ -48,7 +49,7 @@ class VideoPackets:
 
     def __init__(self, track: VideoStream, options: OpenOptions) -> None:
         self._track = track
-        self._log = PacketLog(track)
+        self.log = PacketLog(track)
         self._max_pixels = pixel_limit(options.max_pixels)
         context = track.codec_context
         self._inspect = inspector(context.name, context.extradata)
@@ -76,27 +77,31 @@ class VideoPackets:
     def add(self, packet: Packet[Any]) -> None:
         head = self._inspect(memoryview(packet))
         self._heads.extend(head)
-        if self._first is None and len(self._log) < PROBED_PACKETS:
-            number(packet, len(self._log))
+        if self._first is None and len(self.log) < PROBED_PACKETS:
+            number(packet, len(self.log))
             self._probe(packet)
-        self._log.add(packet)
+        self.log.add(packet)
 
     def _probe(self, packet: Packet[Any] | None) -> None:
         try:
             frames = self._track.codec_context.decode(packet)
         except FFmpegError:
-            meant_first = self._whole and not len(self._log)
+            meant_first = self._whole and not len(self.log)
             self._damaged |= packet is not None and (packet.is_keyframe or meant_first)
         else:
             self._first = frames[0] if frames else None
+
+    def lay(self, seconds: Fraction) -> None:
+        """Place the last file `seconds` later than it says itself."""
+        self.log.lay(seconds)
 
     def finish(self, name: str, reopen: Callable[[], Media]) -> tuple[Stream, UnitTable]:
         """Describe the track. reopen: opens the container again, for tracks whose packets do not
         say when their pictures are shown, so that they have to be decoded once.
         """
-        if self._first is None and len(self._log) < PROBED_PACKETS:
+        if self._first is None and len(self.log) < PROBED_PACKETS:
             self._probe(None)
-        columns = self._log.columns()
+        columns = self.log.columns()
         layer, disposable, shown, follows = np.array(self._heads, np.int64).reshape(-1, 4).T
         first = None if self._first is None or self._damaged else unit_of(self._first)
         rows = packet_rows(columns, shown > 0, first)

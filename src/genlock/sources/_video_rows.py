@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from genlock._ffmpeg import NO_TICKS, Media, number, prepare, ticks, unit_of
 from genlock._nanoseconds import SECOND_NS, ticks_to_ns
-from genlock.sources._packets import Columns
+from genlock.sources._packet_log import Columns
 from genlock.timeline import Report, Timeline
 
 Ticks = NDArray[np.int64]

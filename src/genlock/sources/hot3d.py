@@ -45,6 +45,8 @@ UNITS = {"visibility_ratio": "1"}
 """Units where the header is wrong: this one says %, and is 0 to 1."""
 SIDES = {"0": "left", "1": "right"}
 WRIST, POSITION, QUATERNION = "wrist_xform", "t_xyz", "q_wxyz"
+TIME_CODE = "timecode"
+"""The clock of the tables, as an Aria's VRS file calls it (AriaDataProvider.py)."""
 RECORDING, METADATA, QUEST = "recording.vrs", "metadata.json", "Quest3"
 
 
@@ -75,8 +77,8 @@ def open_source(location: Location, options: OpenOptions, open_child: OpenChild)
             elif name in HANDS:
                 _add_hands(assembly, HANDS[name], file)
         if RECORDING in files:
-            related = _headset(files) == QUEST
-            assembly.include(files[RECORDING], CLOCK if related else None)
+            is_quest = _headset(files) == QUEST
+            assembly.include(files[RECORDING], None if is_quest else TIME_CODE)
         return assembly.source()
 
 

@@ -16,6 +16,7 @@ from genlock.errors import LayoutError, OpenError
 from genlock.interfaces import OpenChild, OpenOptions, Source
 from genlock.location import Location
 from genlock.sources import PICTURES, format_of
+from genlock.sources._chapters import without_later_chapters
 from genlock.sources._composed import ComposedSource, Part, place
 from genlock.stream import Stream
 
@@ -36,7 +37,7 @@ def open_source(location: Location, options: OpenOptions, open_child: OpenChild)
         raise Place(location.uri).error("unit= is for a lone file: give streams={NAME: {...}}")
     with ExitStack() as opened:
         guess = _Guess(location, options, open_child, opened)
-        for name in location.names():
+        for name in without_later_chapters(location.names()):
             guess.add(name)
         if not guess.parts:
             raise OpenError(
