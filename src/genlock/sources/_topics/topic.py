@@ -97,8 +97,8 @@ class TopicSpec:
 class Topic(ABC):
     """Collects the messages of one topic and type while the log is scanned, then describes them."""
 
-    reads_all = False
-    """Whether every message is needed whole while scanning."""
+    head: int | None = 0
+    """How many bytes of each message `add` wants, besides those with its stamp; None for all."""
 
     def __init__(self, spec: TopicSpec) -> None:
         self.spec = spec
@@ -113,7 +113,7 @@ class Topic(ABC):
 
     @abstractmethod
     def add(self, entry: Entry, codec: Codec, data: bytes) -> None:
-        """Take one message; data is whole if `reads_all`. Raises any of `UNSOUND`."""
+        """Take one message; data: its first `head` bytes. Raises any of `UNSOUND`."""
 
     @abstractmethod
     def tracks(self) -> Sequence[Track]:
@@ -150,7 +150,8 @@ class ChannelSink:
         self._topic = topic
         self._number = number
         self._codec = codec
-        self.head = None if topic.reads_all else codec.head
+        wanted = (topic.head, codec.head)
+        self.head = None if None in wanted else max(filter(None, wanted), default=0)
 
     def add(self, log_ns: int, place: Place, data: bytes) -> None:
         try:

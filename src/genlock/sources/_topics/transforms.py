@@ -52,7 +52,7 @@ class TransformTopic(Topic):
     fixed: those of a static topic, by child frame; these are calibration rather than streams.
     """
 
-    reads_all = True
+    head = None
 
     def __init__(self, spec: TopicSpec, paths: TransformPaths) -> None:
         super().__init__(spec)

@@ -47,7 +47,7 @@ CODECS: Mapping[str, str] = MappingProxyType(
 class VideoTopic(StreamTopic):
     """Video, a coded picture in each message. format: the path of the codec's name."""
 
-    reads_all = True
+    head = None
 
     def __init__(self, spec: TopicSpec, format: str = "format") -> None:
         super().__init__(spec)
