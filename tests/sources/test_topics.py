@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from cloud_messages import cloud, numbered
 from genlock._messages import Schema
 from genlock.decoders.depth import DepthDecoder
 from genlock.decoders.image import ImageDecoder
@@ -31,7 +32,6 @@ from genlock.sources import mcap
 from genlock.sources._coded_pictures import is_key
 from genlock.sources._log_source import LogSource
 from genlock.stream import Extrinsics, Intrinsics
-from cloud_messages import cloud, numbered
 from log_writers import mcap_bytes
 from protobuf_types import (
     COMPRESSED_IMAGE,

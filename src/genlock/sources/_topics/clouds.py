@@ -37,6 +37,13 @@ class CloudTopic(StreamTopic):
         super().add(entry, codec, data)
         self._counts.append(count)
 
+    def state(self) -> Mapping[str, Any]:
+        return {**super().state(), "counts": np.array(self._counts, np.int64)}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        super().resume(state)
+        self._counts = array("q", state["counts"].tobytes())
+
     def describe(self, messages: Messages, when: When) -> Track:
         values, frame, moved = first_of(
             messages, lambda first: (point_values(first), frame_of(first), is_moved(first))

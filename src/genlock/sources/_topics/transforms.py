@@ -99,6 +99,12 @@ class TransformTopic(Topic):
                 entry = entries[row]._replace(stamp_ns=stamps[row], item=item)
                 self._pairs.setdefault(pair, Entries()).add(entry)
 
+    def state(self) -> Mapping[str, Any]:
+        return {"pairs": [(*pair, entries.state()) for pair, entries in self._pairs.items()]}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        self._pairs = {(a, b): Entries.restored(kept) for a, b, kept in state["pairs"]}
+
     def tracks(self) -> Sequence[Track]:
         self._sort_out()
         if not self._pairs and not self.fixed:

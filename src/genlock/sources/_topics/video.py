@@ -14,6 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,13 @@ class VideoTopic(StreamTopic):
         disposable = inspector(self._codec, None)(memoryview(coded)).disposable
         self._heads.append(is_key(self._codec, coded) | disposable << 1)
         super().add(entry, codec, data)
+
+    def state(self) -> Mapping[str, Any]:
+        return {**super().state(), "codec": self._codec, "heads": np.array(self._heads, np.int8)}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        super().resume(state)
+        self._codec, self._heads = state["codec"], array("b", state["heads"].tobytes())
 
     def describe(self, messages: Messages, when: When) -> Track:
         """Units are all messages in the order of the log, rows those with a time, in order."""
