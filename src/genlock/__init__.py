@@ -25,7 +25,7 @@ from genlock.errors import (
     TimeUnitError,
     WindowError,
 )
-from genlock.fields import Audio, Depth, Labels, Pose, Sensor, Video
+from genlock.fields import Audio, Depth, Labels, Points, Pose, Sensor, Video
 from genlock.loader import Loader
 from genlock.recording import Recording, open
 from genlock.spans import Windows
@@ -52,6 +52,7 @@ __all__ = [
     "Loader",
     "MissingExtraError",
     "OpenError",
+    "Points",
     "Pose",
     "Recording",
     "Sample",

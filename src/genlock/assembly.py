@@ -24,8 +24,9 @@ from genlock.windows import Window
 if TYPE_CHECKING:  # importing torch takes longer than all else together, and workers need none
     import torch
 
-PARTS = ("values", "mask", "times", "source_times", "lengths")
-ARRAYS = PARTS[:4]
+ARRAYS = ("values", "mask", "times", "source_times", "counts")
+"""What a `Slot` holds, in its order; only point clouds have counts."""
+PARTS = (*ARRAYS, "lengths")
 CONSTANTS = ("intrinsics", "distortion", "color")
 """Arrays that belong to a field's values as a whole, where its jobs have them (`Job.constants`)."""
 
@@ -63,8 +64,8 @@ class Collated:
             values[name] = to_rgb(values[name], parts["color"][name], finish, mask)
         values |= {name: tensor(array) for name, array in self.extra.items()} | self.lists
         data = {name: values[name] for name in self.order}
-        others = [parts[part] for part in (*PARTS[1:], *CONSTANTS[:2])]
-        return Batch(self.windows, data, *others)
+        others = {part: parts[part] for part in (*PARTS[1:], *CONSTANTS[:2])}
+        return Batch(self.windows, data, **others)
 
 
 def _by_part(
@@ -118,11 +119,12 @@ class Assembly:
             (part, name, array)
             for name, spec in self._specs.items()
             if spec is not None
-            for part, array in zip(
-                PARTS,
-                (*spec.arrays(size), ArraySpec((size,), np.dtype(np.int64))),
-                strict=True,
-            )
+            for part, array in zip(ARRAYS, spec.arrays(size), strict=False)
+        ]
+        self._layout += [
+            ("lengths", name, ArraySpec((size,), np.dtype(np.int64)))
+            for name, spec in self._specs.items()
+            if spec is not None
         ]
         self._layout += _constants(jobs)
         self._ring = ring
@@ -152,7 +154,8 @@ class Assembly:
                 self._parts["source_times"][name][i] = start_ns
 
     def _whole_slot(self, name: str) -> Slot:
-        return Slot(*(self._parts[part][name] for part in ARRAYS))
+        held: dict[str, Any] = {part: self._parts[part].get(name) for part in ARRAYS}
+        return Slot(**held)
 
     def slot(self, i: int, name: str) -> Slot:
         """The arrays of one field of one sample, without padding."""
@@ -164,7 +167,8 @@ class Assembly:
         row = self._whole_slot(name)[i]
         values = row.values[tuple(slice(n) for n in spec.values.shape)]
         steps, times = slice(spec.steps), slice(spec.times)
-        return Slot(values, row.mask[steps], row.times[times], row.source_times[times])
+        counts = None if row.counts is None else row.counts[steps]
+        return Slot(values, row.mask[steps], row.times[times], row.source_times[times], counts)
 
     def sample(self, i: int) -> Sample:
         """One sample as views of the batch's memory."""
@@ -176,6 +180,8 @@ class Assembly:
                 sample.mask[name], sample.times[name] = slot.mask, slot.times
                 sample.source_times[name] = slot.source_times
                 sample.lengths[name] = len(slot.mask)
+                if slot.counts is not None:
+                    sample.counts[name] = slot.counts
         for part in (sample.intrinsics, sample.distortion):
             kind = "intrinsics" if part is sample.intrinsics else "distortion"
             part.update({name: array[i] for name, array in self._parts[kind].items()})
@@ -192,11 +198,9 @@ class Assembly:
                 continue
             slot = self.slot(i, name)
             for part in ARRAYS[1:]:
-                given = getattr(sample, part).get(name)
-                if given is not None:
-                    _put(
-                        getattr(slot, part), given, f"the {part} of field {name!r}", self.windows[i]
-                    )
+                own, given = getattr(slot, part), getattr(sample, part).get(name)
+                if own is not None and given is not None:
+                    _put(own, given, f"the {part} of field {name!r}", self.windows[i])
         self._changed[i] = sample
 
     def collate(self, keep: Sequence[int] | None = None) -> Collated:

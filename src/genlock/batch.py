@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # importing torch takes longer than all else together, and wo
 class Sample(SampleViews, MutableMapping[str, Any]):
     """One window's values by field name, as NumPy arrays (labels: a list).
 
-    mask, times, source_times, lengths, intrinsics, distortion: by field name as in `Batch`,
-    without the batch dimension. window: which recording and start it is.
+    mask, times, source_times, lengths, intrinsics, distortion, counts: by field name as in
+    `Batch`, without the batch dimension. window: which recording and start it is.
     """
 
     window: Window
@@ -32,6 +32,7 @@ class Sample(SampleViews, MutableMapping[str, Any]):
     lengths: dict[str, int] = field(default_factory=dict)
     intrinsics: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     distortion: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    counts: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.data[name]
@@ -60,8 +61,8 @@ class Batch(Mapping[str, Any]):
     grid. source_times: int64 [B, T] ns, the row used. lengths: int64 [B], entries before padding.
     intrinsics: float32 [B, 3, 3], of the pictures as they are here (cropped, scaled, upright), for
     fields whose streams are calibrated; distortion: float32 [B, K], zeros where there is none.
-    windows: which recording and start each sample is. A batch is never overwritten while any view
-    of it lives.
+    counts: int64 [B, T], of `Points`: how many of a row's points are not padding. windows: which
+    recording and start each sample is. A batch is never overwritten while any view of it lives.
     """
 
     windows: list[Window]
@@ -72,6 +73,7 @@ class Batch(Mapping[str, Any]):
     lengths: dict[str, torch.Tensor]
     intrinsics: dict[str, torch.Tensor] = field(default_factory=dict)
     distortion: dict[str, torch.Tensor] = field(default_factory=dict)
+    counts: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.data[name]
@@ -96,6 +98,8 @@ class Batch(Mapping[str, Any]):
             sample[name] = value[i] if isinstance(value, list) else _host(value[i])
             if name in self.mask:
                 _cut(sample, name, *(part[name][i] for part in self._aligned()))
+            if name in self.counts:
+                sample.counts[name] = _host(self.counts[name][i])[: sample.lengths[name]]
         for kept, part in (
             (sample.intrinsics, self.intrinsics),
             (sample.distortion, self.distortion),
@@ -106,9 +110,12 @@ class Batch(Mapping[str, Any]):
     def _aligned(self) -> tuple[dict[str, torch.Tensor], ...]:
         return self.mask, self.times, self.source_times, self.lengths
 
+    def _further(self) -> tuple[dict[str, torch.Tensor], ...]:
+        return self.intrinsics, self.distortion, self.counts
+
     def tensors(self) -> Iterator[torch.Tensor]:
         """Every tensor of the batch."""
-        for part in (self.data, *self._aligned(), self.intrinsics, self.distortion):
+        for part in (self.data, *self._aligned(), *self._further()):
             yield from (value for value in part.values() if not isinstance(value, list))
 
     def __repr__(self) -> str:

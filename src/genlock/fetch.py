@@ -6,8 +6,11 @@ its modality.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import cast
 
+from genlock._cloud_job import CloudJob
 from genlock._field import Field, GridField
 from genlock.align import (
     FOREVER_NS,
@@ -17,7 +20,7 @@ from genlock.align import (
     plan_field,
 )
 from genlock.errors import WindowError, error_context
-from genlock.fields import Audio, Depth, Fields, Labels, Pose, Sensor, Video
+from genlock.fields import Audio, Depth, Fields, Labels, Points, Pose, Sensor, Video
 from genlock.jobs import AudioJob, FrameJob, Job, LabelJob, PoseJob, TableJob, field_table
 from genlock.opened import Opened
 from genlock.stream import Stream
@@ -74,7 +77,9 @@ def _plan(opened: Opened, stream: Stream, field: Field, window: Window, at: Plan
     return _JOBS[type(field)](opened, stream, field, plan)
 
 
-_JOBS = {Video: FrameJob, Depth: FrameJob, Sensor: TableJob, Pose: PoseJob}
+_JOBS: Mapping[type[Field], Callable[..., Job]] = MappingProxyType(
+    {Video: FrameJob, Depth: FrameJob, Sensor: TableJob, Pose: PoseJob, Points: CloudJob}
+)
 
 
 def _relate(job: PoseJob, stream: Stream, field: Pose) -> None:

@@ -1,4 +1,4 @@
-"""What a user asks of a stream: `Video`, `Depth`, `Audio`, `Sensor`, `Pose`, `Labels`.
+"""What a user asks of a stream: `Video`, `Depth`, `Audio`, `Sensor`, `Pose`, `Points`, `Labels`.
 
 A field names a stream, the grid it is sampled at, how rows are chosen or blended for each grid
 time, and the form of the values. The grid is one of
@@ -221,6 +221,40 @@ class Pose(GridField):
     def reference(self) -> str | None:
         """The field that the poses are relative to, if it is another one."""
         return None if self.relative_to in (None, "first", "previous") else self.relative_to
+
+
+@dataclass(frozen=True)
+class Points(GridField):
+    """Point clouds: float [T, P, D], the points of each row, then zeros; never blended.
+
+    columns: which values of a point, in which order; those of a field of k values are `name.0` to
+    `name.(k-1)`. P is `max_points`, else what the largest row of the batch stores. `counts` [T]
+    says how many points are there. Points with a value that is not finite in one of the columns
+    are left out. Of a row with more than `max_points` others, n, those at i * n // max_points are
+    kept. dtype: "float32" or "float64", which holds integers up to 2**53. Other arguments: see
+    `GridField`.
+    """
+
+    columns: Sequence[str] = ("x", "y", "z")
+    max_points: int | None = None
+    dtype: Literal["float32", "float64"] = "float32"
+
+    methods: ClassVar[tuple[Method, ...]] = ("nearest", "previous", "next")
+    modalities: ClassVar[tuple[Modality, ...]] = ("points",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = (self.columns,) if isinstance(self.columns, str) else self.columns
+        object.__setattr__(self, "columns", self._listed("columns", names))
+        if not self.columns or not all(isinstance(name, str) for name in self.columns):
+            raise self._fail(f"columns are names, at least one, not {self.columns!r}")
+        if self.max_points is not None:
+            number = self._whole("max_points", self.max_points)
+            if number < 1:
+                raise self._fail(f"max_points is a positive whole number, not {number}")
+            object.__setattr__(self, "max_points", number)
+        if self.dtype not in ("float32", "float64"):
+            raise self._fail(f"dtype {self.dtype!r} is not 'float32' or 'float64'")
 
 
 @dataclass(frozen=True)

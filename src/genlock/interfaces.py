@@ -13,12 +13,12 @@ or arrays. A **decoder** turns units into rows and does not care where they came
 | "image"   | one encoded picture each: bytes (JPEG, PNG, …) or array  | image or depth |
 | "samples" | audio: packets, blocks, or a file                        | audio          |
 | "columns" | one table: a mapping of column arrays                    | table          |
-| "points"  | one point cloud each: a mapping of arrays [P] or [P, k]  | none yet       |
+| "points"  | one point cloud each: a mapping of arrays [P] or [P, k]  | points         |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
@@ -269,4 +269,17 @@ class ColumnDecoder(Protocol):
     def close(self) -> None: ...
 
 
-Decoder = FrameDecoder | SampleDecoder | ColumnDecoder
+class PointDecoder(Protocol):
+    """Turns units into point clouds. One thread at a time."""
+
+    def read(self, row: int, columns: Sequence[str], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """The points of a row, [P, D]; those with a value that is not finite are left out.
+
+        columns: as in `StreamInfo.columns`. Raises DecodeError for a row that is damaged or lacks a
+        column, OpenError.
+        """
+
+    def close(self) -> None: ...
+
+
+Decoder = FrameDecoder | SampleDecoder | ColumnDecoder | PointDecoder

@@ -215,7 +215,7 @@ class AudioJob(Job):
     def spec(self) -> SlotSpec:
         channels = self.field.channels or self.stream.info.shape[0]
         values = ArraySpec((channels, self.plan.count), np.dtype(np.float32))
-        return SlotSpec(values, self.plan.count, 1, axis=1)
+        return SlotSpec(values, self.plan.count, 1, axes=(1,))
 
     def _values(self, slot: Slot, decoders: Decoders) -> None:
         stored, wanted = self.stream.info.shape[0], slot.values.shape[0]

@@ -18,27 +18,30 @@ class Slot:
     """The arrays of one field for one window, or, with one more dimension in front, for a batch.
 
     values: as the field says. mask: bool, [T] or audio [N]. times, source_times: int64 ns, [T] or
-    audio [1]. Labels keep a list in `values` and have none of the others.
+    audio [1]. counts: int64 [T], of point clouds: how many of a row's points are not padding.
+    Labels keep a list in `values` and have none of the others.
     """
 
     values: Any
     mask: NDArray[np.bool_]
     times: NDArray[np.int64]
     source_times: NDArray[np.int64]
+    counts: NDArray[np.int64] | None = None
 
     def __getitem__(self, index: Any) -> Slot:
-        return Slot(
-            self.values[index], self.mask[index], self.times[index], self.source_times[index]
-        )
+        return Slot(*(part[index] for part in self._arrays))
 
     def clear(self) -> None:
         """Make every value zero and masked."""
         self.values[...] = 0
         self.mask[...] = False
+        if self.counts is not None:
+            self.counts[...] = 0
 
     @property
     def _arrays(self) -> tuple[NDArray[Any], ...]:
-        return self.values, self.mask, self.times, self.source_times
+        arrays = self.values, self.mask, self.times, self.source_times
+        return arrays if self.counts is None else (*arrays, self.counts)
 
     def take(self, other: Slot) -> None:
         """Copy another slot of the same shapes into this one."""
@@ -59,30 +62,32 @@ class Slot:
 class SlotSpec:
     """Shapes of a `Slot`: values, number of mask entries, number of times.
 
-    axis: the dimension of the values that grows with the window. columns: names of what lies
-    along the last one, of tables.
+    axes: the dimensions of the values that differ from window to window. columns: names of what
+    lies along the last one, of tables. counted: whether the slot has counts.
     """
 
     values: ArraySpec
     steps: int
     times: int
-    axis: int = 0
+    axes: tuple[int, ...] = (0,)
     columns: tuple[str, ...] = ()
+    counted: bool = False
 
     @property
     def fixed_shape(self) -> tuple[int, ...]:
-        """Shape of the values without the dimension that grows with the window."""
-        shape = self.values.shape
-        return shape[: self.axis] + shape[self.axis + 1 :]
+        """Shape of the values without the dimensions that differ from window to window."""
+        return tuple(n for axis, n in enumerate(self.values.shape) if axis not in self.axes)
 
     def arrays(self, *leading: int) -> list[ArraySpec]:
         """The arrays in the order of `Slot`, with dimensions in front."""
         times = ArraySpec((*leading, self.times), INT64)
+        counts = [ArraySpec((*leading, self.steps), INT64)] if self.counted else []
         return [
             ArraySpec((*leading, *self.values.shape), self.values.dtype),
             ArraySpec((*leading, self.steps), BOOL),
             times,
             times,
+            *counts,
         ]
 
     def holding(self, other: SlotSpec) -> SlotSpec:

@@ -7,18 +7,19 @@ import hashlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from genlock.calibration import Extrinsics as Extrinsics
 from genlock.calibration import Intrinsics as Intrinsics
 from genlock.clock import ClockMap
 from genlock.timeline import Report, Timeline
 
-Modality = Literal["video", "depth", "audio", "sensor", "pose", "labels"]
+Modality = Literal["video", "depth", "audio", "sensor", "pose", "points", "labels"]
 Stamp = Literal["start", "mid", "end"]
-MODALITIES: tuple[Modality, ...] = ("video", "depth", "audio", "sensor", "pose", "labels")
+MODALITIES: tuple[Modality, ...] = get_args(Modality)
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,13 @@ class ColorTags:
 class StreamInfo:
     """What is known of a stream before anything is decoded.
 
-    modality: what its rows are. encoding: "packets", "image", "samples" or "columns"; picks the
-    decoder. shape: of one row, (height, width) upright for pictures, (channels,) for audio,
-    (dimensions,) for tables; () if unknown. dtype: as stored. rate: Hz, nominal, or None.
-    clock: name of the clock its times are on. stamp: which moment of an exposure or block a time
-    means. exposure_ns: ns, if stated. columns: names of a table's columns. quaternion: order in
-    which the *file* stores it (values are always x, y, z, w). depth: how depth is encoded.
+    modality: what its rows are. encoding: "packets", "image", "samples", "columns" or "points";
+    picks the decoder. shape: of one row, (height, width) upright for pictures, (channels,) for
+    audio, (dimensions,) for tables, (most points, values of each) for clouds; () if unknown.
+    dtype: as stored. rate: Hz, nominal, or None. clock: name of the clock its times are on. stamp:
+    which moment of an exposure or block a time means. exposure_ns: ns, if stated. columns: names
+    of a table's columns, of a point's values. quaternion: order in which the *file* stores it
+    (values are always x, y, z, w). depth: how depth is encoded.
     rotation: degrees clockwise that were applied to make frames upright; flipped: mirrored
     horizontally before that. sample_aspect: pixel width / height. bits: per component.
     report: what was dropped, reordered, missing.
@@ -80,6 +82,7 @@ class Stream:
     timeline: on the recording's clock in `Recording.streams`, on the stream's own clock in a
     source. intrinsics, extrinsics: calibration, if the source states it. problem: an error that
     any use of the stream's times raises, such as an unknown unit; the stream is still listed.
+    counts: int64 [N], of point clouds: how many points each row stores.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Stream:
     intrinsics: Intrinsics | None = None
     extrinsics: Extrinsics | None = None
     problem: Exception | None = None
+    counts: NDArray[np.int64] | None = field(default=None, compare=False)
 
     def require_times(self) -> None:
         """Raise the stream's problem, if it has one: each time as a new exception."""

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import genlock as gl
-from genlock.errors import StreamError
 from log_writers import mcap_bytes, write_bag1, write_bag2
 from ros_types import ROS1, ROS2, make
 
@@ -120,15 +119,6 @@ def test_a_log_among_the_files_of_a_folder(recordings: dict[str, Path], tmp_path
         sample = recording.read(fields, start_ns=T0, duration=0.2)
     assert sample["cam"][:, 0, 0, 0].tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(sample["gyro"][:, 0], [0, 0.05, 0.1, 0.15], atol=1e-6)
-
-
-def test_point_clouds_are_listed_but_not_sampled(tmp_path: Path) -> None:
-    cloud = make("sensor_msgs/msg/PointCloud2", header=stamped(T0), height=1, width=0,
-                 point_step=4, fields=[{"name": "x", "datatype": 7, "count": 1}])  # fmt: skip
-    path = tmp_path / "a.mcap"
-    path.write_bytes(mcap_bytes({"/lidar": [(T0, cloud)]}))
-    with gl.open(path) as recording, pytest.raises(StreamError, match="points"):
-        recording.read({"lidar": gl.Sensor("lidar")}, start_ns=T0, duration=1.0)
 
 
 def test_the_real_recording_aligned(real: Path) -> None:

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from cloud_messages import cloud, numbered
 from genlock._messages import Schema
 from genlock.decoders.depth import DepthDecoder
 from genlock.decoders.image import ImageDecoder
@@ -522,7 +523,6 @@ def everything() -> dict[str, Any]:
     pixels = np.zeros((H, W), np.uint8)
     png = cv2.imencode(".png", np.ones((H, W), np.uint16))[1].tobytes()
     video = coded_video("libx264", 4)
-    cloud = make("sensor_msgs/msg/PointCloud2", header=header(T0), height=1, width=0, point_step=4)
     return {
         "/raw": [image(k, "mono8", pixels) for k in range(3)],
         "/depth": [compressed(0, "16UC1; compressedDepth png", bytes(12) + png)],
@@ -530,7 +530,7 @@ def everything() -> dict[str, Any]:
         "/imu": [(T0, make("sensor_msgs/msg/Imu", header=header(T0)))],
         "/tf": [(T0, make("tf2_msgs/msg/TFMessage", transforms=[transform("a", "b", T0, 1.0)]))],
         "/camera_info": [camera_info()],
-        "/lidar": [(T0, cloud)],
+        "/lidar": [(T0 + k, cloud(T0 + k, numbered(k, k))) for k in range(3)],
         "/json": [(T0, (Schema("a", "json", "jsonschema", b"{}"), b'{"x": [1, 2]}'))],
     }
 

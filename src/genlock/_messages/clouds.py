@@ -5,7 +5,7 @@ Sources: sensor_msgs/PointField.msg; Foxglove's PackedElementField, which number
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
@@ -30,16 +30,58 @@ def point_columns(message: Message) -> Mapping[str, NDArray[Any]]:
         points = _in_rows(data, message, dtype)
     else:
         points = np.frombuffer(data[: len(data) // dtype.itemsize * dtype.itemsize], dtype)
-    columns = {name: np.ascontiguousarray(points[name]) for name in dtype.names or ()}
-    return {
-        name: values.astype(values.dtype.newbyteorder("="), copy=False)
-        for name, values in columns.items()
-    }
+    return PointColumns(points)
 
 
-def point_names(message: Message) -> tuple[str, ...]:
-    """The fields of a point. Raises DecodeError."""
-    return point_dtype(message).names or ()
+class PointColumns(Mapping[str, NDArray[Any]]):
+    """Fields of points, in memory of their own: each is taken out when it is looked up."""
+
+    def __init__(self, points: NDArray[np.void]) -> None:
+        self._points = points
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in tuple(self):
+            raise KeyError(name)
+        values = self._points[name]
+        return np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._points.dtype.names or ())
+
+    def __len__(self) -> int:
+        return len(self._points.dtype.names or ())
+
+
+def point_values(message: Message) -> dict[str, np.dtype[Any]]:
+    """The values of a point and their types; those of a field of k are "name.0" to "name.(k-1)".
+
+    Raises DecodeError.
+    """
+    dtype = point_dtype(message)
+    values: dict[str, np.dtype[Any]] = {}
+    for name in dtype.names or ():
+        base, shape = dtype[name].base, dtype[name].shape
+        names = [f"{name}.{number}" for number in range(shape[0])] if shape else [name]
+        values |= dict.fromkeys(names, base.newbyteorder("="))
+    return values
+
+
+def is_moved(message: Message) -> bool:
+    """Whether a cloud has a pose of its own in its frame, other than none."""
+    unmoved = {"position.x": 0, "position.y": 0, "position.z": 0, "orientation.w": 1}
+    return any(message.get(f"pose.{path}", value) != value for path, value in unmoved.items())
+
+
+def stored_points(beginning: Message, size: int) -> int:
+    """How many points a message stores, by what it says before them.
+
+    size: bytes of the whole message; 0 if it claims more points than these can hold, since it
+    cannot be read then. Raises DecodeError.
+    """
+    if "point_step" not in beginning:
+        return len(octets(beginning["data"])) // max(1, int(beginning["point_stride"]))
+    count = int(beginning["height"]) * int(beginning["width"])
+    return count if count * max(1, int(beginning["point_step"])) <= size else 0
 
 
 def _in_rows(data: NDArray[np.uint8], message: Message, dtype: np.dtype[Any]) -> NDArray[np.void]:

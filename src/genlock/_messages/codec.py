@@ -70,6 +70,12 @@ class Codec(Protocol):
         Raises DecodeError.
         """
 
+    def beginning(self, data: bytes) -> Message:
+        """What a message says in its first bytes; of those values that are whole in them.
+
+        data: its first `head` bytes or more. Raises DecodeError.
+        """
+
     def parse(self, messages: Sequence[bytes]) -> Iterator[Group]:
         """Read messages, grouped by their structure. Raises DecodeError."""
 
@@ -84,6 +90,9 @@ class UnreadableCodec:
 
     def stamp_ns(self, data: bytes) -> int:
         return NO_STAMP
+
+    def beginning(self, data: bytes) -> Message:
+        return Message.read(self, data)
 
     def parse(self, messages: Sequence[bytes]) -> Iterator[Group]:
         raise DecodeError(self._problem.message) from self._problem

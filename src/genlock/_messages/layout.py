@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -206,6 +207,14 @@ def lay_out(types: Types, name: str, data: bytes, wire: Wire) -> Layout:
     walk = _Walk(types, data, wire)
     walk.message(name, "")
     return walk.layout
+
+
+def beginning(types: Types, name: str, data: bytes, wire: Wire) -> LayoutColumns:
+    """The values that are whole in a message's first bytes."""
+    walk = _Walk(types, data, wire)
+    with suppress(DecodeError):
+        walk.message(name, "")
+    return LayoutColumns(walk.layout, np.frombuffer(data, np.uint8)[None])
 
 
 class LayoutColumns(Mapping[str, NDArray[Any]]):

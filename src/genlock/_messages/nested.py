@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._messages.codec import NO_STAMP, STAMPS, TIME_DTYPE, Group
+from genlock._messages.codec import NO_STAMP, STAMPS, TIME_DTYPE, Group, Message
 from genlock.errors import DecodeError
 
 Flat = dict[str, Any]
@@ -28,6 +28,9 @@ class NestedCodec(ABC):
         flat = self.flatten(data)
         stamps = (flat[path] for path in STAMPS if path in flat)
         return next((int(stamp) for stamp in stamps if isinstance(stamp, Time)), NO_STAMP)
+
+    def beginning(self, data: bytes) -> Message:
+        return Message.read(self, data)
 
     def parse(self, messages: Sequence[bytes]) -> Iterator[Group]:
         alike: dict[tuple[Any, ...], list[tuple[int, Flat]]] = {}

@@ -52,5 +52,9 @@ class RosCodec:
             raise DecodeError(f"the message is cut short: {len(data)} bytes") from None
         return int(seconds) * SECOND_NS + int(rest)
 
+    def beginning(self, data: bytes) -> Message:
+        wire = self._wire or layout.Wire.of_cdr(data)
+        return Message(layout.beginning(self._types, self._name, data, wire))
+
     def parse(self, messages: Sequence[bytes]) -> Iterator[Group]:
         return layout.parse(self._types, self._name, messages, self._wire)

@@ -17,6 +17,7 @@ DECODERS = {
     ("image", True): "depth.DepthDecoder",
     ("samples", False): "audio.AudioDecoder",
     ("columns", False): "table.TableDecoder",
+    ("points", False): "points.CloudDecoder",
 }
 """(encoding, whether pictures are wanted as depth maps) → module and class of this package."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from genlock._field import Field
-from genlock.fields import Audio, Depth, Labels, Pose, Sensor, Video
+from genlock.fields import Audio, Depth, Labels, Points, Pose, Sensor, Video
 from genlock.recording import Recording
 from genlock.stream import Stream
 
 PICTURE_RATE, SENSOR_RATE, SOUND_RATE = 15, 200, 16_000
+DRAWN_POINTS = 20_000
 
 
 def usable(recording: Recording) -> list[Stream]:
@@ -41,6 +42,11 @@ def _field(stream: Stream, height: int) -> Field:
             return Audio(stream.name, rate=SOUND_RATE, channels=1)
         case "pose":
             return Pose(stream.name, rate=min(_rate(stream), SENSOR_RATE))
+        case "points":
+            columns = [name for name in ("x", "y", "z") if name in info.columns]
+            rate = min(_rate(stream), PICTURE_RATE)
+            names = columns or info.columns[:3]
+            return Points(stream.name, rate=rate, columns=names, max_points=DRAWN_POINTS)
         case "labels":
             return Labels(stream.name)
     numeric = "float" in info.dtype

@@ -26,6 +26,7 @@ COLOURS = {
     "audio": "#2e8b57",
     "sensor": "#d97706",
     "pose": "#b83280",
+    "points": "#0f8b8d",
     "labels": "#555f6b",
 }
 THUMBNAIL = 72

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from genlock._nanoseconds import SECOND_NS
 from genlock.batch import Sample
+from genlock.notebook._clouds import top_views
 
 Kind = Literal["pictures", "depth", "audio", "pose", "sensor"]
 Seconds = NDArray[np.float64]
@@ -42,7 +43,10 @@ class Series:
 
 
 def series_of(sample: Sample) -> list[Series]:
-    """Every array field of a sample that has grid times, in the sample's order."""
+    """Every array field of a sample that has grid times, in the sample's order.
+
+    Point clouds are pictures of what they look like from above.
+    """
     return list(_series(sample))
 
 
@@ -56,6 +60,8 @@ def _series(sample: Sample) -> Iterator[Series]:
         if kind == "audio" and len(mask):
             step = sample.window.duration_ns / SECOND_NS / len(mask)
             seconds = seconds[0] + np.arange(len(mask)) * step
+        if name in sample.counts and values.ndim == 3:
+            kind, values = "pictures", top_views(values, sample.counts[name])
         if values.shape[-1 if kind == "audio" else 0] == len(mask):
             yield Series(name, kind, values, mask, seconds)
 

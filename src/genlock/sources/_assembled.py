@@ -228,7 +228,9 @@ def segment(part: Part, start_ns: int, end_ns: int, slack_ns: int = 0) -> Part:
         None if valid is None else valid[rows],
     )
     kept = np.arange(rows.start, rows.stop)
-    return replace(part, stream=replace(part.stream, timeline=fewer), kept=kept)
+    counts = part.stream.counts
+    stream = replace(part.stream, timeline=fewer, counts=None if counts is None else counts[rows])
+    return replace(part, stream=stream, kept=kept)
 
 
 def shifted(part: Part, offset_ns: int) -> Part:

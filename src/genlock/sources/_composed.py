@@ -178,4 +178,6 @@ def retimed(stream: Stream, raw_ns: Nanoseconds) -> tuple[Stream, Rows | None]:
         report=replace(report, missing=before.missing, notes=before.notes),
     )
     in_order = np.array_equal(kept, np.arange(len(raw_ns)))
-    return replace(stream, info=info, timeline=timeline), None if in_order else kept
+    counts = None if stream.counts is None else stream.counts[kept]
+    moved = replace(stream, info=info, timeline=timeline, counts=counts)
+    return moved, None if in_order else kept

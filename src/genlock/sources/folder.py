@@ -55,7 +55,7 @@ def open_source(location: Location, options: OpenOptions, open_child: OpenChild)
         for name, clock in declared.clocks.items()
     }
     with ExitStack() as opened:
-        streams = _Streams(base, declared.clock, options.max_pixels, open_child, opened)
+        streams = _Streams(base, declared, options.max_pixels, open_child, opened)
         parts = [streams.open(name, stream) for name, stream in declared.streams.items()]
         problems = [part.stream.problem for part in parts if part.source is None]
         if len(problems) == len(parts) and problems[0] is not None:
@@ -64,18 +64,19 @@ def open_source(location: Location, options: OpenOptions, open_child: OpenChild)
 
 
 class _Streams:
-    """Opens the streams of one recording; a media file that several of them name only once."""
+    """Opens the streams of one recording; a file that several of them name a track of only once."""
 
     def __init__(
         self,
         base: Location,
-        clock: str,
+        declared: RecordingDeclaration,
         max_pixels: int | None,
         open_child: OpenChild,
         opened: ExitStack,
     ) -> None:
         self._base = base
-        self._clock = clock
+        self._declared = declared
+        self._clock = declared.clock
         self._max_pixels = max_pixels
         self._open_child = open_child
         self._opened = opened
@@ -95,16 +96,34 @@ class _Streams:
 
     def _source(self, name: str, declared: StreamDeclaration) -> Source:
         target, reading = _target(self._base, declared)
-        # the tracks of a media file share its source; tables and pictures are read for a stream
-        shared = declared.kind in ("video", "audio") and "files" not in reading
+        key = declared.track or name
+        together = self._together(declared.path)
+        shared = _is_track(declared) and "files" not in reading and together[key] == reading
         if shared and target.uri in self._shared:
             return self._shared[target.uri]
-        options = OpenOptions(None, {declared.track or name: reading}, self._max_pixels)
+        options = OpenOptions(None, together if shared else {key: reading}, self._max_pixels)
         source = self._open_child(target, options)
         self._opened.callback(source.close)
         if shared:
             self._shared[target.uri] = source
         return source
+
+    def _together(self, path: str | None) -> dict[str, dict[str, Any]]:
+        """How the tracks of a file are to be read, as the first stream of each track says."""
+        readings: dict[str, dict[str, Any]] = {}
+        for name, declared in self._declared.streams.items():
+            if declared.path == path and _is_track(declared):
+                readings.setdefault(declared.track or name, _reading(declared))
+        return readings
+
+
+def _is_track(declared: StreamDeclaration) -> bool:
+    """Whether a stream is one of several in a file, rather than made of all of it."""
+    return declared.track is not None or declared.kind in ("video", "audio")
+
+
+def _reading(declared: StreamDeclaration) -> dict[str, Any]:
+    return {key: value for key, value in declared.reading.items() if key != "path"}
 
 
 def _target(base: Location, declared: StreamDeclaration) -> tuple[Location, dict[str, Any]]:
@@ -113,7 +132,7 @@ def _target(base: Location, declared: StreamDeclaration) -> tuple[Location, dict
     assert path is not None
     if not path.strip("./"):
         raise where.error("names the folder itself: name a file in it, or a folder of pictures")
-    reading = {key: value for key, value in declared.reading.items() if key != "path"}
+    reading = _reading(declared)
     target = inside(base, path, where)
     if target.exists():
         if target.is_folder() and declared.time.path:

@@ -6,12 +6,20 @@ one table, `_topics.kinds.KINDS`. docs/formats/ros.md says what is read and what
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from genlock._logs.mcap import MAGIC, McapLog
 from genlock.interfaces import OpenChild, OpenOptions
 from genlock.location import Location
 from genlock.sources._log_source import LogSource
+from genlock.stream import Stream
 
 CLOCK = "mcap"
+
+
+class McapSource(LogSource):
+    """An MCAP file as a source; see `LogSource`."""
 
 
 def claims(location: Location, head: bytes) -> bool:
@@ -19,10 +27,20 @@ def claims(location: Location, head: bytes) -> bool:
     return head.startswith(MAGIC) or (location.suffix == ".mcap" and not location.is_folder())
 
 
-def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> LogSource:
+def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> McapSource:
     """Open an MCAP file; it is read once from start to end.
 
     options.streams: `time = { from = "log" }` takes a stream's times from the log, `kind` and
     `depth` say what pictures are. Raises OpenError naming the location, MissingExtraError.
     """
-    return LogSource(McapLog(location), CLOCK, options)
+    return McapSource(McapLog(location), CLOCK, options)
+
+
+def restore(
+    location: Location,
+    options: OpenOptions,
+    streams: Mapping[str, Stream],
+    state: Mapping[str, Any],
+) -> McapSource:
+    """The source that had this state; nothing is read before its units are wanted."""
+    return McapSource(McapLog(location), CLOCK, options, (streams, state))

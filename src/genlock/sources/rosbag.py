@@ -7,6 +7,7 @@ and what is not.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -18,11 +19,16 @@ from genlock.errors import OpenError
 from genlock.interfaces import OpenChild, OpenOptions
 from genlock.location import Location
 from genlock.sources._log_source import LogSource
+from genlock.stream import Stream
 
 CLOCK = "ros"
 METADATA = "metadata.yaml"
 TITLE = "rosbag2_bagfile_information"
 """The key that a ROS 2 bag's metadata stands under."""
+
+
+class BagSource(LogSource):
+    """A bag as a source; see `LogSource`."""
 
 
 def claims(location: Location, head: bytes) -> bool:
@@ -35,12 +41,22 @@ def claims(location: Location, head: bytes) -> bool:
     return location.data is not None and head.startswith(sqlite.MAGIC)
 
 
-def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> LogSource:
+def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> BagSource:
     """Open a bag; it is read once from start to end.
 
     options.streams: as for MCAP. Raises OpenError naming the location, MissingExtraError.
     """
-    return LogSource(_log(location), CLOCK, options)
+    return BagSource(_log(location), CLOCK, options)
+
+
+def restore(
+    location: Location,
+    options: OpenOptions,
+    streams: Mapping[str, Stream],
+    state: Mapping[str, Any],
+) -> BagSource:
+    """The source that had this state; nothing is read before its units are wanted."""
+    return BagSource(_log(location), CLOCK, options, (streams, state))
 
 
 def _log(location: Location) -> MessageLog:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,22 @@ class Entries:
     def __init__(self) -> None:
         self._values = array("q")
 
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Entries:
+        """The rows that had this state."""
+        table = np.zeros(state["count"], ENTRY)
+        for name, column in state["columns"].items():
+            table[name] = column
+        entries = cls()
+        entries._values.frombytes(table.tobytes())
+        return entries
+
+    def state(self) -> Mapping[str, Any]:
+        """Their columns in the smallest integers that hold them, one alone where all are equal."""
+        table = self.table()
+        columns = {name: _small(table[name]) for name in ENTRY.names or ()}
+        return {"count": len(table), "columns": columns}
+
     def add(self, entry: Entry) -> None:
         codec, log_ns, stamp_ns, place, item = entry
         # log times are unsigned; what is beyond int64 is no time, and is dropped as a sentinel
@@ -59,6 +75,15 @@ class Entries:
     def table(self) -> NDArray[np.void]:
         """All of them, [N] of `ENTRY`."""
         return np.array(self._values, np.int64).view(ENTRY)
+
+
+def _small(column: NDArray[np.int64]) -> NDArray[np.signedinteger[Any]]:
+    if (column == column[:1]).all():
+        return column[:1]
+    low, high = int(column.min()), int(column.max())
+    kinds = (np.int8, np.int16, np.int32, np.int64)
+    fitting = (k for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+    return column.astype(next(fitting))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._logs import MessageLog, Place
-from genlock._messages import Codec
+from genlock._messages import Codec, Schema
 from genlock._messages.codec import NO_STAMP
 from genlock._nanoseconds import SECOND_NS, Nanoseconds
 from genlock.errors import DecodeError
@@ -97,23 +97,33 @@ class TopicSpec:
 class Topic(ABC):
     """Collects the messages of one topic and type while the log is scanned, then describes them."""
 
-    reads_all = False
-    """Whether every message is needed whole while scanning."""
+    head: int | None = 0
+    """How many bytes of each message `add` wants, besides those with its stamp; None for all."""
 
     def __init__(self, spec: TopicSpec) -> None:
         self.spec = spec
+        self.schemas: list[Schema] = []
         self._codecs: list[Codec] = []
         self._damaged = 0
         self._reason = ""
 
-    def connect(self, codec: Codec) -> ChannelSink:
+    def connect(self, schema: Schema, codec: Codec) -> ChannelSink:
         """What takes the messages of one more channel of the topic."""
+        self.schemas.append(schema)
         self._codecs.append(codec)
         return ChannelSink(self, len(self._codecs) - 1, codec)
 
     @abstractmethod
     def add(self, entry: Entry, codec: Codec, data: bytes) -> None:
-        """Take one message; data is whole if `reads_all`. Raises any of `UNSOUND`."""
+        """Take one message; data: its first `head` bytes. Raises any of `UNSOUND`."""
+
+    @abstractmethod
+    def state(self) -> Mapping[str, Any]:
+        """What the messages told: names, numbers and arrays; see `Resumable.state`."""
+
+    @abstractmethod
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Know what the messages told without having seen them."""
 
     @abstractmethod
     def tracks(self) -> Sequence[Track]:
@@ -150,7 +160,8 @@ class ChannelSink:
         self._topic = topic
         self._number = number
         self._codec = codec
-        self.head = None if topic.reads_all else codec.head
+        wanted = (topic.head, codec.head)
+        self.head = None if None in wanted else max(filter(None, wanted), default=0)
 
     def add(self, log_ns: int, place: Place, data: bytes) -> None:
         try:
@@ -169,6 +180,12 @@ class StreamTopic(Topic):
 
     def add(self, entry: Entry, codec: Codec, data: bytes) -> None:
         self.entries.add(entry)
+
+    def state(self) -> Mapping[str, Any]:
+        return {"entries": self.entries.state()}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        self.entries = Entries.restored(state["entries"])
 
     def tracks(self) -> Sequence[Track]:
         if not len(self.entries):

@@ -52,7 +52,7 @@ class TransformTopic(Topic):
     fixed: those of a static topic, by child frame; these are calibration rather than streams.
     """
 
-    reads_all = True
+    head = None
 
     def __init__(self, spec: TopicSpec, paths: TransformPaths) -> None:
         super().__init__(spec)
@@ -98,6 +98,12 @@ class TransformTopic(Topic):
             else:
                 entry = entries[row]._replace(stamp_ns=stamps[row], item=item)
                 self._pairs.setdefault(pair, Entries()).add(entry)
+
+    def state(self) -> Mapping[str, Any]:
+        return {"pairs": [(*pair, entries.state()) for pair, entries in self._pairs.items()]}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        self._pairs = {(a, b): Entries.restored(kept) for a, b, kept in state["pairs"]}
 
     def tracks(self) -> Sequence[Track]:
         self._sort_out()

@@ -14,6 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ CODECS: Mapping[str, str] = MappingProxyType(
 class VideoTopic(StreamTopic):
     """Video, a coded picture in each message. format: the path of the codec's name."""
 
-    reads_all = True
+    head = None
 
     def __init__(self, spec: TopicSpec, format: str = "format") -> None:
         super().__init__(spec)
@@ -62,6 +63,13 @@ class VideoTopic(StreamTopic):
         disposable = inspector(self._codec, None)(memoryview(coded)).disposable
         self._heads.append(is_key(self._codec, coded) | disposable << 1)
         super().add(entry, codec, data)
+
+    def state(self) -> Mapping[str, Any]:
+        return {**super().state(), "codec": self._codec, "heads": np.array(self._heads, np.int8)}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        super().resume(state)
+        self._codec, self._heads = state["codec"], array("b", state["heads"].tobytes())
 
     def describe(self, messages: Messages, when: When) -> Track:
         """Units are all messages in the order of the log, rows those with a time, in order."""
