@@ -17,7 +17,7 @@ import socket
 import sys
 from functools import partial
 from itertools import count
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from genlock._epoch import Engine, Epoch
 from genlock._memory import ArraySpec, Block, Ring, block_size, carve
@@ -54,6 +54,7 @@ class Server:
 
     def take(self, ask: Ask) -> None:
         """Free what the parent has done with, and note that it wants one more."""
+        self.engine.spans.follow(ask.traced)
         for lease in ask.free:
             self._lent.pop(lease, None)
         if ask.begin is not None:
@@ -89,19 +90,25 @@ class Server:
         except ChannelClosed:
             if epoch.stopped:
                 raise
-            return Parcel(serial, self.engine.progress(), [])
+            return self._parcel(serial)
         except BaseException as error:
             return self._failed(serial, error)
         failures = list(map(CarriedFailure.of, finished.failures))
         gone = self.segments.take_gone()
-        return Parcel(serial, self.engine.progress(), gone, finished.number, placed, failures)
+        return self._parcel(
+            serial, gone=gone, number=finished.number, collated=placed, failures=failures
+        )
 
     def _failed(self, serial: int, error: BaseException) -> Parcel:
-        return Parcel(serial, self.engine.progress(), [], error=CarriedError.of(error))
+        return self._parcel(serial, error=CarriedError.of(error))
+
+    def _parcel(self, serial: int, **what: Any) -> Parcel:
+        return Parcel(serial, self.engine.progress(), spans=self.engine.spans.take(), **what)
 
     def _send(self, parcel: Parcel) -> None:
         blocks = parcel.collated.blocks if parcel.collated is not None else []
-        with self.segments.unsent([block.segment for block in blocks]) as (new, descriptors):
+        unsent = self.segments.unsent([block.segment for block in blocks])
+        with self.engine.spans.span("send"), unsent as (new, descriptors):
             self.wire.send((parcel, new), descriptors)
 
     def _placed(self, collated: Collated) -> CollatedAt:
@@ -135,7 +142,7 @@ def main() -> NoReturn:
     try:
         server = Server(_begin(pickle.load(sys.stdin.buffer)), wire)
     except BaseException as error:
-        wire.send((Parcel(ANY_EPOCH, Progress(), [], error=CarriedError.of(error)), []))
+        wire.send((Parcel(ANY_EPOCH, Progress(), error=CarriedError.of(error)), []))
         _leave(1)
     waiting = select.poll()
     waiting.register(wire.socket, select.POLLIN)

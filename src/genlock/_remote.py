@@ -28,6 +28,7 @@ from typing import Any
 from genlock._memory import Block, carve, lease
 from genlock._shared import map_shared
 from genlock._threads import ChannelClosed
+from genlock._trace import SpanLog
 from genlock._wire import ANY_EPOCH, Ask, BlockAt, CollatedAt, Parcel, Start, Wire
 from genlock._work import Adopt, Finished, Progress, Work
 from genlock.assembly import Collated
@@ -45,10 +46,11 @@ class Remote:
 
     adopt: Adopt
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, spans: SpanLog | None = None) -> None:
         if sys.platform != "linux":
             raise GenlockError("process=True needs Linux: leave it out, and threads do the same")
         self.closed = False
+        self._spans = spans or SpanLog()
         self._owner = os.getpid()
         self._progress = Progress()
         self._serial = 0
@@ -75,7 +77,7 @@ class Remote:
         """Ask for one more batch, and give back the memory of those that were let go."""
         freed = [self._freed.popleft() for _ in range(len(self._freed))]
         with suppress(OSError):  # the child is gone: `receive` says why
-            self._wire.send(Ask(begin, freed))
+            self._wire.send(Ask(begin, freed, self._spans.on))
 
     def receive(self, serial: int, wait: bool) -> Parcel | None:
         """The next parcel of an epoch; what came from epochs before it is dropped.
@@ -103,6 +105,7 @@ class Remote:
 
     def _update(self, parcel: Parcel, new: list[int], descriptors: list[int]) -> None:
         self._progress = parcel.progress
+        self._spans.give(parcel.spans, "loader")
         for number, descriptor in zip(new, descriptors, strict=True):
             try:
                 self._memory[number] = _adopted(descriptor, number, self.adopt)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from genlock._memory import ArraySpec
+from genlock._trace import Spans
 from genlock._work import Failure, Progress
 from genlock.color import Finish
 from genlock.errors import GenlockError
@@ -107,11 +108,13 @@ class Start:
 class Ask:
     """What the parent wants: one more batch, of the running epoch or of another.
 
-    begin: (serial, epoch, first batch). free: leases whose batches the user has let go.
+    begin: (serial, epoch, first batch). free: leases whose batches the user has let go. traced:
+    whether a trace is being recorded.
     """
 
     begin: tuple[int, int, int] | None
     free: list[int]
+    traced: bool = False
 
 
 @dataclass(frozen=True)
@@ -195,13 +198,15 @@ class CarriedFailure:
 class Parcel:
     """One batch, or the end of an epoch (number None), or its error.
 
-    serial: of the epoch it belongs to. gone: segments that will not be used again.
+    serial: of the epoch it belongs to. gone: segments that will not be used again. spans: what was
+    done since the parcel before, if a trace is being recorded.
     """
 
     serial: int
     progress: Progress
-    gone: list[int]
+    gone: list[int] = field(default_factory=list)
     number: int | None = None
     collated: CollatedAt | None = None
     failures: list[CarriedFailure] = field(default_factory=list)
     error: CarriedError | None = None
+    spans: Spans = field(default_factory=lambda: Spans([], {}))

@@ -124,9 +124,7 @@ class Loader:
             cache is not None,
             decoders,
         )
-        self._workers: Workers = (
-            Remote(self._work) if process else Engine(self._work, spans=self._spans)
-        )
+        self._workers: Workers = (Remote if process else Engine)(self._work, spans=self._spans)
         self._finalizer = weakref.finalize(self, self._workers.close)
 
     def __len__(self) -> int:
@@ -245,7 +243,7 @@ class Loader:
 
         The file, for ui.perfetto.dev or chrome://tracing, is written when the result's `with`
         block ends, its `stop` is called, or the loader is closed. It costs a few µs per task.
-        With process=True it shows this process alone: waiting and copies.
+        With process=True it shows the child as a process of its own, as of the last batch received.
         """
         if self._tracing is not None:
             self._tracing.stop()
