@@ -13,6 +13,7 @@ import genlock as gl
 from genlock import sources
 from genlock.collection import recordings
 from genlock.location import Location
+from vrs_writer import Layout, Track, write_vrs
 
 CSV = "t_ns,x\n1000000000,1\n1500000000,2\n2000000000,3\n"
 TOML = '[recording]\nclock = "c"\n[streams.imu]\nkind = "sensor"\npath = "imu.csv"\n'
@@ -168,3 +169,15 @@ def test_a_declared_link_may_lead_into_the_hubs_store(tmp_path: Path) -> None:
     (snapshot / "imu.csv").symlink_to("/etc/passwd")
     with pytest.raises(gl.LayoutError, match="leads outside"):
         gl.open(snapshot)
+
+
+def test_a_folder_of_several_vrs_files_is_as_many_recordings(tmp_path):
+    layout = Layout({"capture_timestamp_ns": "int64_t", "value": "double"})
+    for name in ("b.vrs", "a.vrs"):
+        track = Track((1202, 1), layout=layout)
+        write_vrs(tmp_path / name, [track.add(0, capture_timestamp_ns=5, value=1.0)])
+    found = [str(tmp_path / "a.vrs"), str(tmp_path / "b.vrs")]
+    assert gl.recordings(tmp_path) == found
+    assert gl.recordings(tmp_path.parent / tmp_path.name) == found
+    (tmp_path / "b.vrs").unlink()
+    assert gl.recordings(tmp_path) == [str(tmp_path)]

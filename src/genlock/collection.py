@@ -26,10 +26,10 @@ def recordings(folder: str | os.PathLike[str]) -> list[str]:
     """Paths or URLs of all recordings in a folder and the folders below it, in order of names.
 
     A folder that is in a known layout or has a recording.toml is one recording, a data set of
-    episodes is as many as it has, a folder of pictures is one. Of any other folder each media file
-    is one; but a single one beside tables or pictures is a recording together with them. Tables
-    count where there is nothing else. With a progress bar if it takes over a second. Raises
-    OpenError for a folder that is not there.
+    episodes or a folder of VRS files is as many as it has, a folder of pictures is one. Of any
+    other folder each media file is one; but a single one beside tables or pictures is a recording
+    together with them. Tables count where there is nothing else. With a progress bar if it takes
+    over a second. Raises OpenError for a folder that is not there.
     """
     found = _below(Location.of(folder))
     return list(tqdm(found, "recordings", unit="", delay=1, disable=None, leave=False))

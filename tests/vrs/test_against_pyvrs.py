@@ -1,4 +1,4 @@
-"""Every record of the real VRS files, as Meta's own reader gives it (`pip install --no-deps vrs`)."""
+"""Every record of the real VRS files, against Meta's reader (`pip install --no-deps vrs`)."""
 
 from __future__ import annotations
 

@@ -161,7 +161,8 @@ class _Scan:
             log, number = self._logs[track.index], track.index
             stream, table = log.finish(name, partial(Media, files[0]))
             stream = _noting(stream, notes)
-            found[name] = Track(stream, number, table, self._known[number], tuple(log.log.joints))
+            joints = [(joint.unit, joint.shift) for joint in log.log.joints]
+            found[name] = Track(stream, number, table, self._known[number], joints)
             if self._has_second_view(log):
                 second = replace(stream, name=f"{name}-view{SECOND_VIEW}")
                 found[second.name] = found[name]._replace(stream=second, view=SECOND_VIEW)

@@ -1,6 +1,11 @@
-"""A folder with one VRS recording, or with results of Aria's Machine Perception Services alone."""
+"""A folder with one VRS recording, or with results of Aria's Machine Perception Services alone.
+
+One with several of either opens not as a whole: `episodes` lists them.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from genlock.errors import LayoutError, OpenError
 from genlock.interfaces import OpenChild, OpenOptions, Source
@@ -21,16 +26,26 @@ def claims(location: Location, head: bytes) -> bool:
 def open_source(location: Location, options: OpenOptions, open_child: OpenChild) -> Source:
     """Open the recording, or the results. Raises OpenError for a folder with several recordings."""
     found = AriaFolder.of(location)
-    for several in (found.recordings, () if found.recordings else found.owned):
-        if len(several) > 1:
-            names = ", ".join(one.name for one in several)
-            raise OpenError(
-                f"{location.uri} holds {len(several)} recordings: open one of {names}",
-                recording=location.uri,
-            )
+    if len(several := _alternatives(found)) > 1:
+        names = ", ".join(one.name for one in several)
+        raise OpenError(
+            f"{location.uri} holds {len(several)} recordings: open one of {names}",
+            recording=location.uri,
+        )
     if found.recordings:
         return open_child(found.recordings[0], options)
     if options.unit is not None:
         message = f"{location.uri}: results state the unit of their times: leave unit= out"
         raise LayoutError(message, recording=location.uri)
     return TrackSource(location, CLOCK, result_tracks(found.results), {})
+
+
+def episodes(location: Location) -> list[str]:
+    """The uris of all recordings in a folder, each of which `open_source` opens."""
+    several = _alternatives(AriaFolder.of(location))
+    return [one.uri for one in several] if len(several) > 1 else [location.uri]
+
+
+def _alternatives(found: AriaFolder) -> Sequence[Location]:
+    """What in a folder is a recording of its own: VRS files, else folders of results."""
+    return found.recordings or found.owned

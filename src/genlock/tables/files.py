@@ -1,4 +1,4 @@
-"""Open a file that holds one table: delimited text, Parquet, or a NumPy array."""
+"""Open a file that holds one table: delimited text, JSON lines, Parquet, or a NumPy array."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from numpy.typing import NDArray
 from genlock.errors import GenlockError, LayoutError, OpenError
 from genlock.location import Location
 from genlock.tables.arrays import dtype_name, is_list, to_array
+from genlock.tables.json_lines import JsonTable
 from genlock.tables.names import interval_columns, read_columns, time_column
 from genlock.tables.text import DelimitedText, Dialect
 
 PARQUET, NUMPY = b"PAR1", b"\x93NUMPY"
 TEXT_SUFFIXES = (".csv", ".tsv")
+JSON_SUFFIXES = (".jsonl", ".ndjson")
 
 
 class Table(Protocol):
     """A table in a file. Thread-safe.
 
-    format: "csv", "parquet" or "npy". headers: the columns' names as written. rows: how many.
+    format: "csv", "jsonl", "parquet" or "npy". headers: the columns' names as written. rows: how
+    many.
     """
 
     format: str
@@ -45,7 +48,10 @@ class Table(Protocol):
 
 def looks_like_table(location: Location, head: bytes) -> bool:
     """Whether `open_table` reads such a file: by its first bytes, then by its suffix."""
-    if head.startswith((PARQUET, NUMPY)) or location.suffix in TEXT_SUFFIXES:
+    if head.startswith((PARQUET, NUMPY)) or location.suffix in (
+        *TEXT_SUFFIXES,
+        *JSON_SUFFIXES,
+    ):
         return True
     return location.suffix in (".txt", "") and b"\0" not in head and _is_tabular(head)
 
@@ -70,6 +76,8 @@ def open_table(location: Location, names: Sequence[str] = ()) -> Table:
         kind = ParquetTable
     elif head.startswith(NUMPY):
         kind = NumpyTable
+    elif location.suffix in JSON_SUFFIXES or head.startswith(b"{"):
+        kind = JsonTable
     try:
         return kind(location, names)
     except (GenlockError, MemoryError):

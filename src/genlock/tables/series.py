@@ -44,7 +44,7 @@ class Series:
         self.stream = Stream(name, info, self._rows.timeline, problem=self._rows.problem)
         self._table: Table | None = table
         self._arrays: Arrays = {}
-        if table.format == "csv" and self._rows.problem is None:
+        if table.format in ("csv", "jsonl") and self._rows.problem is None:
             # parsed as a whole: the text of its cells need not stay in memory
             empty = [name for name, values in self.arrays().items() if _holds_nothing(values)]
             report = info.report.noting(*(f"column {name!r} holds no value" for name in empty))
