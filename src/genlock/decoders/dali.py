@@ -172,4 +172,4 @@ def require() -> None:
     except ModuleNotFoundError:
         found = None
     if found is None:
-        raise MissingExtraError("nvidia-dali-cuda120", "dali", "decoder='dali'")
+        raise MissingExtraError("nvidia-dali-cuda120 (or -cuda130)", "dali", "decoder='dali'")
