@@ -13,9 +13,13 @@ import datetime
 import itertools
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import cv2
+import numpy as np
 import torch
 
 import genlock as gl
@@ -85,14 +89,25 @@ def print_waits(color: str) -> None:
     print(f"{color:<7} waits of the host in {batches} batches: {listed}")
 
 
-def print_decoders() -> None:
+def pictures(folder: Path, count: int = 200) -> gl.Windows:
+    """Windows over JPEGs of 1280x720, 30 a second."""
+    (folder / "cam").mkdir()
+    random = np.random.default_rng(0)
+    for number in range(count):
+        coarse = random.integers(0, 256, (45, 80, 3), np.uint8)
+        picture = cv2.resize(coarse, (1280, 720), interpolation=cv2.INTER_CUBIC)
+        cv2.imwrite(str(folder / f"cam/{number:04}.jpg"), picture)
+    declared = '[streams.camera-rgb]\nkind = "video"\npath = "cam/*.jpg"\ntime = { rate = 30.0 }\n'
+    (folder / "recording.toml").write_text(declared)
+    return gl.Windows(folder, duration=1.0, stride=0.05, shuffle=True)
+
+
+def print_decoders(over: gl.Windows, color: str, names: tuple[str, ...]) -> None:
     """Windows per second and CPU ms per window by each decoder that this machine has."""
-    for name in ("ffmpeg", "nvdec"):
-        field = gl.Video("camera-rgb", rate=STEPS, size=SIZE, color="device", decoder=name)  # type: ignore[arg-type]
+    for name in names:
+        field = gl.Video("camera-rgb", rate=STEPS, size=SIZE, color=color, decoder=name)  # type: ignore[arg-type]
         try:
-            loader = gl.Loader(
-                windows(), {"rgb": field}, batch_size=BATCH, device="cuda", cache_bytes=0
-            )
+            loader = gl.Loader(over, {"rgb": field}, batch_size=BATCH, device="cuda", cache_bytes=0)
         except gl.GenlockError as error:
             print(f"decoder {name}: {error}")
             continue
@@ -151,7 +166,9 @@ def main() -> None:
     planes = torch.zeros(BATCH, STEPS, SIZE[0] * 3 // 2, SIZE[1], dtype=torch.uint8, device="cuda")
     matrix = torch.rand(BATCH, 3, 4, device="cuda")
     print(f"colour on the device: {timed(lambda: to_rgb(planes, matrix)):.3f} ms")
-    print_decoders()
+    print_decoders(windows(), "device", ("ffmpeg", "nvdec"))
+    with tempfile.TemporaryDirectory() as folder:
+        print_decoders(pictures(Path(folder)), "rgb", ("auto", "dali"))
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ class NvdecDecoder(PacketDecoder):
             )
         same = {"src_colorspace": BT601, "dst_colorspace": BT601}
         range_ = {"src_color_range": LIMITED_RANGE, "dst_color_range": LIMITED_RANGE}
-        planar = frame.reformat(format=PLANAR[laid_out.name], **same, **range_)
+        planar = frame.reformat(format=PLANAR[laid_out.name], threads=1, **same, **range_)
         planar.colorspace, planar.color_range = frame.colorspace, frame.color_range
         return planar
 
