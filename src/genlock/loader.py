@@ -158,7 +158,7 @@ class Loader:
             raise
 
     def _gpu(self) -> int | None:
-        """The GPU that batches go to, found out before the first of them if a decoder works on it."""
+        """The GPU that batches go to, asked for ahead of them only if a decoder works on it."""
         if not uses_gpu(_decoders(self.fields)):
             return None
         return (self._delivery or self._make_delivery()).backend.gpu
