@@ -1,12 +1,15 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Both make .venv first.
 PYTHON ?= python3
 VENV := .venv
+DALI := .venv-dali
+PURELIB := import sysconfig; print(sysconfig.get_path("purelib"))
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DATA ?=
 SOAK ?= 180
 
-.PHONY: demo test docs soak check format clean bench bench-quick bench-report test-gpu bench-gpu
+.PHONY: demo test test-dali docs soak check format clean bench bench-quick bench-report test-gpu \
+	bench-gpu
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +23,21 @@ demo: $(STAMP)  ## write a sample recording, train on it, print a table and a pi
 
 test: $(STAMP)  ## the whole test suite
 	$(BIN)/python -m pytest
+
+# DALI pins packages that others pin otherwise, so it gets an environment of its own, over this one
+$(DALI)/.installed: $(STAMP)
+	$(PYTHON) -m venv $(DALI)
+	$(BIN)/python -c '$(PURELIB)' > "$$($(DALI)/bin/python -c '$(PURELIB)')/over.pth"
+	$(DALI)/bin/pip install --quiet --constraint constraints.txt nvidia-dali-cuda120
+	touch $@
+
+ifeq ($(shell uname -s),Linux)
+test-dali: $(DALI)/.installed  ## the optional decoder of JPEGs by NVIDIA DALI, on a CPU
+	GENLOCK_DALI=1 PYTHONPATH=src $(DALI)/bin/python -m pytest tests/decoders/test_with_dali.py
+else
+test-dali:
+	@echo "skipped: DALI has wheels for Linux alone"
+endif
 
 docs: $(STAMP)  ## the documentation as a site in site/
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
@@ -57,4 +75,4 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) out build site
+	rm -rf $(VENV) $(DALI) out build site

@@ -72,6 +72,7 @@ class SimulatedDevice:
 
     def __init__(self, copy_cost: float = 1.0, ahead: int = 2) -> None:
         self.ahead = ahead
+        self.gpu = None
         self.copy_cost = copy_cost
         self.now = 0.0
         self.copying, self.computing = Stream(self), Stream(self)

@@ -50,6 +50,7 @@ def test_what_is_no_number_is_named(make: Callable[[Any], gl.Sensor], value: Any
         lambda: gl.Video("rgb", size=224),  # type: ignore[arg-type]
         lambda: gl.Video("rgb", size=(224.5, 224)),  # type: ignore[arg-type]
         lambda: gl.Video("rgb", color="device", dtype="float32", normalize=1),  # type: ignore[arg-type]
+        lambda: gl.Video("rgb", decoder="cuda"),  # type: ignore[arg-type]
         lambda: gl.Pose("slam", relative_to=1),  # type: ignore[arg-type]
         lambda: gl.Pose("slam", of=1),  # type: ignore[arg-type]
         lambda: gl.Audio("mic", rate=0),
@@ -73,3 +74,8 @@ def test_a_whole_float_is_a_whole_number(sample: Path) -> None:
     with gl.open(sample) as recording:
         fields = {"mic": gl.Audio("audio", rate=16_000.0)}  # type: ignore[arg-type]
         assert recording.read(fields, recording.start_ns, 0.1)["mic"].shape[1] == 1600
+
+
+def test_the_decoder_is_part_of_what_a_field_asks_for() -> None:
+    asked = {gl.Video("rgb", decoder=name).fingerprint() for name in ("auto", "ffmpeg", "nvdec")}
+    assert len(asked) == 3

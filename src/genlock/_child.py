@@ -58,10 +58,10 @@ class Server:
         for lease in ask.free:
             self._lent.pop(lease, None)
         if ask.begin is not None:
-            serial, epoch, first = ask.begin
+            serial, epoch, first, gpu = ask.begin
             self._requests.close(discard=True)
             self._requests = Channel(sys.maxsize)
-            running = self.engine.begin(epoch, first)
+            running = self.engine.begin(epoch, first, gpu)
             Runner("send", partial(self._send_epoch, running, serial, self._requests))
         self._requests.put(None)
 

@@ -122,10 +122,11 @@ class Engine:
         sounds.limit = min(sounds.limit, rest // SOUND_SHARE)
         rows.limit = min(rows.limit, rest - sounds.limit)
 
-    def begin(self, epoch: int, first: int) -> Epoch:
-        """Start an epoch at a batch; the one before it stops."""
+    def begin(self, epoch: int, first: int, gpu: int | None = None) -> Epoch:
+        """Start an epoch at a batch; the one before it stops. gpu: see `Workers.begin`."""
         if self._epoch is not None:
             join(self._epoch.stop())
+        self.decoders.gpu = gpu
         self._epoch = Epoch(self, epoch, first)
         return self._epoch
 

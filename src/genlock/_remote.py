@@ -67,13 +67,13 @@ class Remote:
     def stock(self, size: int, allocate: Callable[[int], Block]) -> None:
         """Nothing: the child's memory is shared, and made fit for copies by `adopt`."""
 
-    def begin(self, epoch: int, first: int) -> RemoteEpoch:
-        """Start an epoch at a batch; the one before it stops."""
+    def begin(self, epoch: int, first: int, gpu: int | None = None) -> RemoteEpoch:
+        """Start an epoch at a batch; the one before it stops. gpu: see `Workers.begin`."""
         self._serial += 1
-        self.ask((self._serial, epoch, first))
+        self.ask((self._serial, epoch, first, gpu))
         return RemoteEpoch(self, self._serial)
 
-    def ask(self, begin: tuple[int, int, int] | None = None) -> None:
+    def ask(self, begin: tuple[int, int, int, int | None] | None = None) -> None:
         """Ask for one more batch, and give back the memory of those that were let go."""
         freed = [self._freed.popleft() for _ in range(len(self._freed))]
         with suppress(OSError):  # the child is gone: `receive` says why

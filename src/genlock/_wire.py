@@ -108,11 +108,11 @@ class Start:
 class Ask:
     """What the parent wants: one more batch, of the running epoch or of another.
 
-    begin: (serial, epoch, first batch). free: leases whose batches the user has let go. traced:
-    whether a trace is being recorded.
+    begin: (serial, epoch, first batch, gpu). free: leases whose batches the user has let go.
+    traced: whether a trace is being recorded.
     """
 
-    begin: tuple[int, int, int] | None
+    begin: tuple[int, int, int, int | None] | None
     free: list[int]
     traced: bool = False
 

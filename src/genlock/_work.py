@@ -1,6 +1,6 @@
 """What a loader asks of its workers, and what they hand back: the same in this process or another.
 
-    Loader ─ Work ─► Workers ─ begin(epoch, first) ─► Batches ─ next ─► Finished ─► device
+    Loader ─ Work ─► Workers ─ begin(epoch, first, gpu) ─► Batches ─ next ─► Finished ─► device
 
 `_epoch.Engine` are the workers in this process; `_remote.Remote` those in a child process, which
 runs an `Engine` of its own.
@@ -143,8 +143,11 @@ class Workers(Protocol):
     @property
     def closed(self) -> bool: ...
 
-    def begin(self, epoch: int, first: int) -> Batches:
-        """The batches of an epoch from a number on; the epoch before it stops."""
+    def begin(self, epoch: int, first: int, gpu: int | None) -> Batches:
+        """The batches of an epoch from a number on; the epoch before it stops.
+
+        gpu: index of the one that they go to, where decoders that use a GPU work too.
+        """
 
     def stock(self, size: int, allocate: Callable[[int], Block]) -> None:
         """Make batches of up to `size` bytes in what `allocate` gives, such as pinned memory.

@@ -23,10 +23,12 @@ from genlock.batch import Batch
 class Backend(Protocol):
     """What delivery needs of a device; tests put a simulated one in its place.
 
-    ahead: how many batches may be on their way before the oldest is received.
+    ahead: how many batches may be on their way before the oldest is received. gpu: the index of a
+    CUDA device, None for any other.
     """
 
     ahead: int
+    gpu: int | None
 
     def allocate(self, size: int) -> Block:
         """Host memory for batches."""
@@ -85,6 +87,7 @@ class HostBackend:
     """Tensors over the batch's own memory; nothing is copied, so nothing is sent ahead."""
 
     ahead = 1
+    gpu: int | None = None
     allocate = staticmethod(pageable)
 
     def adopt(self, block: Block) -> Callable[[], object]:
@@ -126,6 +129,7 @@ class CudaBackend:
 
     def __init__(self, device: torch.device, pin_memory: bool = True, keep: int = 2) -> None:
         self.device = device
+        self.gpu: int | None = device.index
         self.pin_memory = pin_memory
         self.stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self.recent: deque[Batch] = deque(maxlen=keep)

@@ -53,6 +53,7 @@ class PictureField(GridField):
 
 
 Channels3 = tuple[float, float, float]
+DecoderName = Literal["auto", "ffmpeg", "dali", "nvdec"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ class Video(PictureField):
     device as YUV, half the bytes, and become RGB there. Only then dtype may be "float16" or
     "bfloat16" too, normalize = (mean, std) per channel of values from 0 to 1, flip mirrors
     horizontally, channels_last stores the channels of TCHW next to each other, and a transform
-    sees the planes: uint8 [T, H * 3 / 2, W], Y above U and V. Other arguments: see `GridField`.
+    sees the planes: uint8 [T, H * 3 / 2, W], Y above U and V. decoder: "auto"; "ffmpeg" for coded
+    video in software; "nvdec" for the same in a GPU's decoder; "dali" for JPEG pictures by NVIDIA
+    DALI; see docs/gpu.md for what each is offered for. Other arguments: see `GridField`.
     """
 
     layout: Literal["TCHW", "THWC"] = "TCHW"
@@ -73,6 +76,7 @@ class Video(PictureField):
     normalize: tuple[Channels3, Channels3] | None = None
     flip: bool = False
     channels_last: bool = False
+    decoder: DecoderName = "auto"
 
     modalities: ClassVar[tuple[Modality, ...]] = ("video",)
 
@@ -84,6 +88,7 @@ class Video(PictureField):
             ("layout", ("TCHW", "THWC")),
             ("color", ("rgb", "gray", "rgba", "device")),
             ("dtype", dtypes),
+            ("decoder", get_args(DecoderName)),
         ):
             if getattr(self, name) not in allowed:
                 raise self._fail(f"{name} {getattr(self, name)!r} is not one of {allowed}")

@@ -23,7 +23,7 @@ from genlock.align import (
 )
 from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
 from genlock.errors import FieldError, error_context
-from genlock.fields import Depth, Pose, Sensor
+from genlock.fields import Depth, Pose, Sensor, Video
 from genlock.interfaces import FrameFormat
 from genlock.opened import POSE_COLUMNS, Opened
 from genlock.slots import Slot, SlotSpec
@@ -33,13 +33,19 @@ from genlock.stream import Label, Stream
 class Decoders(Protocol):
     """Where jobs get decoders, one lease per use, and rows that were decoded before.
 
-    lease takes the first row that is wanted, so that a decoder which stands there is lent.
+    lease takes the first row that is wanted, so that a decoder which stands there is lent, and
+    the name of the decoder that the field asks for.
     """
 
     rows: RowCache
 
     def lease(
-        self, opened: Opened, stream: str, depth: bool, row: int | None = None
+        self,
+        opened: Opened,
+        stream: str,
+        depth: bool,
+        row: int | None = None,
+        name: str = "auto",
     ) -> AbstractContextManager[Any]: ...
 
 
@@ -146,6 +152,10 @@ class FrameJob(Job):
         dtype = np.dtype(self.field.format.dtype)
         return SlotSpec(ArraySpec((steps, *shape), dtype), steps, steps)
 
+    @property
+    def _decoder_name(self) -> str:
+        return self.field.decoder if isinstance(self.field, Video) else "auto"
+
     def _require_planes(self, native: tuple[int, ...]) -> None:
         size = self.field.size or (self.field.crop or (0, 0, *native[:2]))[2:]
         if self.stream.info.encoding != "packets" or size[0] % 2 or size[1] % 2:
@@ -182,7 +192,9 @@ class FrameJob(Job):
         self, rows: NDArray[np.int64], out: NDArray[Any], decoders: Decoders
     ) -> NDArray[np.bool_]:
         """Rows from the cache, else from a decoder."""
-        series = (self.opened.uri, self.stream.name, type(self.field), self.field.format)
+        field = self.field
+        place = self.opened.uri, self.stream.name
+        series = (*place, type(field), field.format, self._decoder_name)
         return decoders.rows.read(series, rows, out, partial(self._decode, decoders))
 
     def _decode(
@@ -190,7 +202,8 @@ class FrameJob(Job):
     ) -> NDArray[np.bool_]:
         depth = isinstance(self.field, Depth)
         coded_depth = depth and self.stream.info.encoding == "packets"
-        with decoders.lease(self.opened, self.stream.name, depth, int(rows[0])) as decoder:
+        name, first = self._decoder_name, int(rows[0])
+        with decoders.lease(self.opened, self.stream.name, depth, first, name) as decoder:
             if not coded_depth:
                 valid: NDArray[np.bool_] = decoder.read(rows, self.field.format, out)
                 return valid

@@ -20,8 +20,9 @@ from genlock._threads import ChannelClosed
 from genlock._trace import SpanLog, Tracing
 from genlock._work import Batches, Failure, Finished, Transform, Work, Workers
 from genlock.batch import Batch
+from genlock.decoders import require_decoders, uses_gpu
 from genlock.errors import ClosedError, FieldError, GenlockError, StateError, WindowError
-from genlock.fields import Fields, check_fields
+from genlock.fields import Fields, Video, check_fields
 from genlock.stats import Stats, Tally, thread_counts
 from genlock.windows import Windows
 
@@ -94,6 +95,7 @@ class Loader:
         if tail not in ("drop", "pad"):
             raise FieldError(f"tail {tail!r} is not 'drop' or 'pad'")
         check_fields(fields)
+        require_decoders(_decoders(fields))
         self.windows = windows
         self.fields = dict(fields)
         self.batch_size = batch_size
@@ -148,12 +150,18 @@ class Loader:
             self._position = Position(self._position.epoch + 1, 0)
         self._continues = False
         self._turn += 1
-        batches = self._workers.begin(*self._position)
+        batches = self._workers.begin(*self._position, self._gpu())
         try:
             return _Iterator(self, batches, self._delivery or self._make_delivery())
         except BaseException:
             batches.stop()
             raise
+
+    def _gpu(self) -> int | None:
+        """The GPU that batches go to, asked for ahead of them only if a decoder works on it."""
+        if not uses_gpu(_decoders(self.fields)):
+            return None
+        return (self._delivery or self._make_delivery()).backend.gpu
 
     def _make_delivery(self) -> Delivery:
         """Import torch, which a child process can spare, while workers make the first batches."""
@@ -268,6 +276,11 @@ class Loader:
     def __repr__(self) -> str:
         names = ", ".join(f"{name}={type(field).__name__}" for name, field in self.fields.items())
         return f"Loader({len(self)} batches of {self.batch_size}, {names})"
+
+
+def _decoders(fields: Fields) -> list[str]:
+    """The decoders that fields name."""
+    return [field.decoder for field in fields.values() if isinstance(field, Video)]
 
 
 def _at_least(name: str, value: Any, least: int) -> int:

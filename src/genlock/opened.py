@@ -188,12 +188,23 @@ class Opened:
         with closing(self.decoder(stream)) as decoder:
             return cast(ColumnDecoder, decoder).columns()
 
-    def decoder(self, stream: str, depth: bool = False, kept: Budget | None = None) -> Decoder:
-        """A new decoder of a stream, to be used by one thread at a time and closed."""
+    def decoder(
+        self,
+        stream: str,
+        depth: bool = False,
+        kept: Budget | None = None,
+        name: str = "auto",
+        gpu: int | None = None,
+    ) -> Decoder:
+        """A new decoder of a stream, to be used by one thread at a time and closed.
+
+        name, gpu: see `make_decoder`.
+        """
         units = self.source.units(stream)
         try:
             source_stream = self.source.streams[stream]
-            return make_decoder(units, source_stream, depth, self.options.max_pixels, kept)
+            limit = self.options.max_pixels
+            return make_decoder(units, source_stream, depth, limit, kept, name, gpu)
         except BaseException:
             units.close()
             raise
@@ -208,7 +219,8 @@ class DecoderPool:
     capacity: how many. rows: frames that were decoded before; sounds: the same of sound. lanes:
     whether windows come in lanes, each of which goes on where its last window ended, so that
     decoders are left standing there.
-    packets: how many have gone into decoders.
+    packets: how many have gone into decoders. gpu: index of the one that batches go to, if any;
+    decoders that use a GPU take it.
     """
 
     def __init__(
@@ -221,6 +233,7 @@ class DecoderPool:
         self.rows = rows or RowCache(0)
         self.sounds = sounds or Budget(SOUND_BYTES)
         self.packets = 0
+        self.gpu: int | None = None
         self._lanes = lanes
         self._leaps = 0
         self._pool: ExclusivePool[Decoder] = ExclusivePool(capacity)
@@ -228,15 +241,21 @@ class DecoderPool:
 
     @contextmanager
     def lease(
-        self, opened: Opened, stream: str, depth: bool, row: int | None = None
+        self,
+        opened: Opened,
+        stream: str,
+        depth: bool,
+        row: int | None = None,
+        name: str = "auto",
     ) -> Iterator[Decoder]:
         """Borrow a decoder of a stream; an error inside closes it instead of keeping it.
 
-        row: the first one wanted; the decoder that stands closest before it is lent.
+        row: the first one wanted; the decoder that stands closest before it is lent. name: which
+        decoder, as `Video.decoder`.
         """
-        key = (opened.uri, stream, depth)
+        key = (opened.uri, stream, depth, name)
         distance = None if row is None or not self._lanes else partial(_distance, row)
-        make = partial(opened.decoder, stream, depth, self.sounds)
+        make = partial(opened.decoder, stream, depth, self.sounds, name, self.gpu)
         with self._pool.lease(key, make, distance) as decoder:
             if not isinstance(decoder, Walker):
                 yield decoder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ import pytest
 import torch
 
 import genlock as gl
+
+sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "benchmarks"))
+
+from gpu_waits import waits_of
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
@@ -118,6 +123,26 @@ def test_no_host_synchronisation_per_batch(sample: Path) -> None:
                 next(iterator)
         finally:
             torch.cuda.set_sync_debug_mode("default")
+
+
+def test_a_trace_shows_no_wait_of_the_host(sample: Path) -> None:
+    with gl.Loader(windows(sample), FIELDS, batch_size=8, device="cuda") as loader:
+        iterator = iter(loader)
+        for _ in range(3):
+            next(iterator)
+        assert waits_of(iterator, 5) == {}
+
+
+def test_the_copy_goes_to_the_device_that_is_current_or_named(sample: Path) -> None:
+    last = torch.cuda.device_count() - 1  # as each rank of DDP names its own
+    with gl.Loader(windows(sample), FIELDS, batch_size=8, device=last) as loader:
+        batch = next(iter(loader))
+        assert {tensor.device.index for tensor in batch.tensors()} == {last}
+    with (
+        torch.cuda.device(last),
+        gl.Loader(windows(sample), FIELDS, batch_size=8, device="cuda") as loader,
+    ):
+        assert next(iter(loader))["rgb"].device.index == last
 
 
 def test_memory_does_not_grow(sample: Path) -> None:

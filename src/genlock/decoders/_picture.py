@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -143,8 +144,7 @@ class PictureDecoder(ABC):
             elif i and row == rows[i - 1]:
                 out[i] = out[i - 1]
             else:
-                time_ns = int(self.stream.timeline.ns[row])
-                with error_context(self._name(row), self.stream.name, time_ns):
+                with self._errors(row):
                     self._read_one(row, format, out[i])
         return sound
 
@@ -153,7 +153,15 @@ class PictureDecoder(ABC):
         self._closed = True
         self.units.close()
 
+    def _errors(self, row: int) -> AbstractContextManager[None]:
+        time_ns = int(self.stream.timeline.ns[row])
+        return error_context(self._name(row), self.stream.name, time_ns)
+
     def _read_one(self, row: int, format: FrameFormat, out: NDArray[Any]) -> None:
+        self._render(*self._unit(row), format, out)
+
+    def _unit(self, row: int) -> tuple[bytes | Values, PictureHeader]:
+        """A row's unit, and what it says of itself, within the limit."""
         unit = self.units.unit(row)
         if isinstance(unit, np.ndarray):
             header = describe(unit.shape, unit.dtype)
@@ -163,7 +171,7 @@ class PictureDecoder(ABC):
             unit = bytes(unit)
             header = read_header(io.BytesIO(unit))
         header.check_limit(self.max_pixels)
-        self._render(unit, header, format, out)
+        return unit, header
 
     @abstractmethod
     def _render(
