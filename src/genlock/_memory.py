@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -88,7 +89,7 @@ class ArraySpec:
 
     @property
     def nbytes(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 def block_size(specs: list[ArraySpec]) -> int:

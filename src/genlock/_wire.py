@@ -25,7 +25,8 @@ from genlock.windows import Window
 
 HEADER = struct.Struct("<QI")
 MOST_DESCRIPTORS = 8
-PIECE = 1 << 18
+PIECE = 1 << 16
+"""Bytes asked for at once: most messages are shorter; a long buffer is mapped anew each time."""
 ANY_EPOCH = -1
 """Serial of a parcel that concerns every epoch: the child could not start."""
 

@@ -179,12 +179,15 @@ def _limit(
     timeline: Timeline, method: Method, tolerance_ns: int | None, max_gap_ns: int | None
 ) -> int:
     """How far a chosen row may be from the grid time, or two blended rows from each other."""
+    periods: Fraction | int
     if method in ("linear", "slerp"):
-        given_ns, periods = max_gap_ns, Fraction(MAX_GAP)
+        given_ns, periods = max_gap_ns, MAX_GAP
     else:
         given_ns = tolerance_ns
         periods = NEAREST_TOLERANCE if method == "nearest" else HOLD_TOLERANCE
-    return int(periods * timeline.period_ns) if given_ns is None else given_ns
+    if given_ns is not None:
+        return given_ns
+    return periods.numerator * timeline.period_ns // periods.denominator
 
 
 def _valid(timeline: Timeline, near: slice, valid: Mask | None) -> Mask:

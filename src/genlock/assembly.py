@@ -280,7 +280,7 @@ def _common_specs(
     for planned in filter(None, jobs):
         for name, job in planned.items():
             spec, known = job.spec, specs.get(name)
-            if spec is not None and known is not None:
+            if spec is not None and known is not None and spec != known:
                 _check_same(name, known, spec, job)
                 spec = known.holding(spec)
             specs[name] = spec

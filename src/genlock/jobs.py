@@ -140,7 +140,7 @@ class FrameJob(Job):
             found["color"] = rgb_coefficients(info.color, lines).astype(np.float32)
         return found
 
-    @property
+    @cached_property
     def spec(self) -> SlotSpec:
         steps = len(self.plan.grid_ns)
         native = self.stream.info.shape
@@ -224,7 +224,7 @@ class AudioJob(Job):
 
     pool: ClassVar[str] = "audio"
 
-    @property
+    @cached_property
     def spec(self) -> SlotSpec:
         channels = self.field.channels or self.stream.info.shape[0]
         values = ArraySpec((channels, self.plan.count), np.dtype(np.float32))
@@ -255,7 +255,7 @@ class TableJob(Job):
 
     pool: ClassVar[str] = "table"
 
-    @property
+    @cached_property
     def spec(self) -> SlotSpec:
         steps = len(self.plan.grid_ns)
         values, _ = self._table()

@@ -6,7 +6,8 @@ was looked at (`_witness`): if one of them has changed, the entry is made anew. 
 which code made it, so that another version of Genlock, or of what reads the files, makes its own.
 
 `python -m genlock.index PATH…` makes entries ahead. GENLOCK_CACHE: the cache folder (default the
-user's). GENLOCK_INDEX=0: no index. A folder that cannot be written is no error: nothing is kept.
+user's). GENLOCK_INDEX=0: no index. GENLOCK_INDEX_BYTES: what it may take (`_room`). A folder that
+cannot be written is no error: nothing is kept.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from genlock import sources
 from genlock._witness import Witness, still
 from genlock.clock import ClockMap
 from genlock.errors import OpenError
+from genlock.index._room import make_room, note_use
 from genlock.index._stored import pack, unpack
 from genlock.interfaces import OpenChild, OpenOptions, Resumable, Source, Units
 from genlock.location import Location
@@ -186,6 +188,7 @@ def _load(file: Path) -> dict[str, Any] | None:
     """An entry, if it is sound and still true."""
     try:
         entry: dict[str, Any] = unpack(file.read_bytes())
+        note_use(file)
         return entry if entry["code"] == code() and still(entry["seen"]) else None
     except (OSError, ValueError, TypeError, LookupError):
         return None
@@ -203,6 +206,7 @@ def _save(file: Path, entry: Mapping[str, Any] | None) -> None:
             with os.fdopen(handle, "wb") as part:
                 part.write(data)
             Path(name).replace(file)
+            make_room(file)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
