@@ -61,7 +61,7 @@ $(VENV)/.bench: $(STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
 
-bench: $(VENV)/.bench  ## every goal, measured side by side with the peers: a quiet machine, 20 minutes
+bench: $(VENV)/.bench  ## every goal, measured side by side with the peers: a quiet machine, 25 minutes
 	$(BIN)/python benchmarks/harness.py
 
 bench-quick: $(VENV)/.bench  ## one short round of each

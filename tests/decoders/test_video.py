@@ -279,6 +279,7 @@ def test_any_order_gives_what_sequential_decoding_gives(tmp_path: Path, name: st
     with closing(VideoDecoder(source.units("video"), stream)) as video:
         for _ in range(40):
             rows = some_rows(dice, 50)
+            video.leaps = dice.random() < 0.5
             luma, valid = read_rows(video, stream, rows)
             assert valid.all()
             np.testing.assert_array_equal(luma[:, 0], expected[rows])
@@ -404,6 +405,7 @@ def test_damage_does_not_depend_on_how_rows_are_come_by(tmp_path: Path, name: st
         with closing(decoder(bytes(data))) as video:
             for _ in range(8):
                 rows = some_rows(dice, len(stream.timeline))
+                video.leaps = dice.random() < 0.5
                 again, alone = read_rows(video, stream, rows)
                 np.testing.assert_array_equal(alone, valid[rows])
                 np.testing.assert_array_equal(again, luma[rows])
