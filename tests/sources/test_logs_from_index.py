@@ -14,6 +14,7 @@ import genlock as gl
 from genlock._logs import mcap as mcap_log
 from genlock._logs import ros1, sqlite
 from genlock._messages import Schema
+from genlock.errors import LayoutError
 from genlock.index import Index
 from genlock.interfaces import OpenOptions, Source
 from genlock.location import Location
@@ -111,6 +112,14 @@ def test_several_streams_of_one_log_share_one_reading(
     assert sample["gyro"][:, 0].tolist() == [k / 8 for k in range(20)]
     assert sample["cam"][:, 0, 0, 0].tolist() == list(range(20))
     assert sample.counts["top"].tolist() == [k % 5 for k in range(20)]
+
+
+def test_a_rule_of_times_names_the_stream_that_it_is_for(tmp_path: Path) -> None:
+    write("mcap", tmp_path)
+    stream = '[streams.gyro]\nkind = "sensor"\npath = "a.mcap"\ntime = { from = "log" }\n'
+    (tmp_path / "recording.toml").write_text('[recording]\nclock = "robot"\n' + stream)
+    with pytest.raises(LayoutError, match="add track = 'imu'"):
+        gl.open(tmp_path, index=False)
 
 
 @pytest.mark.parametrize("name", ["mcap-euroc-img-imu", "rosbag1-foxglove"])
