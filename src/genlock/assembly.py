@@ -80,11 +80,11 @@ def _by_part(
 
 def finished(sample: Sample, jobs: Mapping[str, Planned]) -> Sample:
     """A sample whose values are as a batch would have them, on the host (bfloat16: as float32)."""
-    import torch
-
     for name, job in jobs.items():
         finish = finish_of(job.field)
         if finish is not None:
+            import torch
+
             if finish.dtype == "bfloat16":
                 finish = replace(finish, dtype="float32")
             parts = (sample[name], job.constants["color"], sample.mask[name])

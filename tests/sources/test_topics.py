@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
-import struct
 from collections.abc import Callable
 from contextlib import closing
-from fractions import Fraction
 from typing import Any
 
 import av
@@ -40,6 +37,7 @@ from protobuf_types import (
     timestamp,
 )
 from ros_types import encode, header, make, schema
+from video_messages import SIZE, coded_video, ros_video
 
 T0 = 1_700_000_000_500_000_001
 MS = 1_000_000
@@ -187,32 +185,6 @@ def test_a_damaged_picture_names_log_stream_and_time() -> None:
             units.unit(1)
 
 
-SIZE = (48, 64)
-
-
-def coded_video(codec: str, count: int, key_every: int = 10) -> list[bytes]:
-    """Pictures of a level of 10 + 4 k, each coded to one packet, without B-frames."""
-    file = io.BytesIO()
-    with av.open(file, "w", format="matroska") as container:
-        stream = container.add_stream(codec, 25)
-        stream.height, stream.width = SIZE
-        stream.pix_fmt, stream.time_base = "yuv420p", Fraction(1, 25)
-        stream.codec_context.gop_size = key_every
-        stream.codec_context.max_b_frames = 0
-        quiet = {"libx265": {"x265-params": "log-level=none:bframes=0:keyint=10:scenecut=0"}}
-        stream.options = quiet.get(codec, {})
-        context = stream.codec_context
-        context.flags &= ~av.codec.context.Flags.global_header
-        packets = []
-        for k in range(count):
-            level = np.full((*SIZE, 3), 10 + 4 * k, np.uint8)
-            frame = av.VideoFrame.from_ndarray(level, format="rgb24").reformat(format="yuv420p")
-            frame.pts = k
-            packets += stream.encode(frame)
-        packets += stream.encode(None)
-        return [bytes(packet) for packet in packets]
-
-
 VIDEO = [("libx264", "h264"), ("libx265", "h265"), ("libvpx-vp9", "vp9")]
 
 
@@ -246,16 +218,6 @@ def test_video_decodes_from_any_row(encoder: str, format: str, proto: bool) -> N
             full = [10 + 4 * row for row in rows]
             centre = out[:, 24, 32, 0].astype(float)
             assert min(np.abs(centre - luma).max(), np.abs(centre - full).max()) <= 3
-
-
-def ros_video(ns: int, data: bytes, format: str) -> tuple[Schema, bytes]:
-    """A foxglove_msgs/msg/CompressedVideo, written out by hand."""
-    text = "builtin_interfaces/Time timestamp\nstring frame_id\nuint8[] data\nstring format\n"
-    name = format.encode() + b"\0"
-    body = struct.pack("<iII4sI", ns // 10**9, ns % 10**9, 4, b"cam\0", len(data)) + data
-    body += bytes(-len(body) % 4) + struct.pack("<I", len(name)) + name
-    kind = Schema("foxglove_msgs/msg/CompressedVideo", "cdr", "ros2msg", text.encode())
-    return kind, bytes([0, 1, 0, 0]) + body
 
 
 def test_video_that_starts_between_key_pictures_is_masked_until_the_next() -> None:

@@ -163,6 +163,9 @@ def _inner(source: Source, name: str, declared: StreamDeclaration) -> str:
     if "time" in declared.values and encoding in ("packets", "samples"):
         there = f"{declared.path} has times of its own"
         raise declared.place.at("time").error(f"{there}: shift them by zero_ns or give times = ")
+    if "time" in declared.values and wanted != (declared.track or name):
+        where = declared.place.at("time")
+        raise where.error(f"{declared.path} has streams of its own: add track = {wanted!r}")
     return wanted
 
 
