@@ -145,9 +145,7 @@ def test_wrong_options_of_open_are_refused(
 
 def test_a_wrong_name_says_which_was_meant(sample: Path) -> None:
     with gl.open(sample) as recording:
-        with pytest.raises(
-            gl.StreamError, match=r"'came-rgb' \(did you mean 'camera-rgb'"
-        ):
+        with pytest.raises(gl.StreamError, match=r"'came-rgb' \(did you mean 'camera-rgb'"):
             recording.streams["came-rgb"]
         with pytest.raises(KeyError):
             recording.streams["what"]
