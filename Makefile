@@ -8,8 +8,8 @@ STAMP := $(VENV)/.installed
 DATA ?=
 SOAK ?= 180
 
-.PHONY: demo test test-dali docs soak check format clean bench bench-quick bench-report test-gpu \
-	bench-gpu
+.PHONY: demo test test-dali test-lab docs soak check format clean bench bench-quick bench-report \
+	test-gpu bench-gpu
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +53,13 @@ check: $(STAMP)  ## style, types, levels, exports
 
 test-gpu: $(STAMP)  ## what needs CUDA; on a machine with a GPU, PYTHON's own torch serves too
 	$(BIN)/python -m pytest tests/gpu tests/test_device.py tests/test_color.py tests/test_loader.py
+
+$(VENV)/.lab: $(STAMP)
+	$(BIN)/pip install --quiet --constraint constraints.txt jupyterlab
+	touch $@
+
+test-lab: $(VENV)/.lab  ## the notebook explore in a JupyterLab that runs, in Chromium
+	$(BIN)/python -m pytest tests/notebook/test_jupyterlab.py
 
 bench-gpu: $(STAMP)  ## bandwidth, overlap and step time on a GPU
 	$(BIN)/python benchmarks/gpu.py

@@ -41,11 +41,11 @@ class Browser:
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 
-    def open(self, page: Path) -> None:
-        """Open a page from a file and forget what was logged before."""
+    def open(self, page: Path | str) -> None:
+        """Open a page from a file, or a URL, and forget what was logged before."""
         self.driver.get_log("browser")
         self.driver.get_log("performance")
-        self.driver.get(page.resolve().as_uri())
+        self.driver.get(page if isinstance(page, str) else page.resolve().as_uri())
 
     def run(self, script: str, *arguments: object) -> Any:
         """What a script returns; `done(value)` ends one that has to wait."""
@@ -53,11 +53,11 @@ class Browser:
             "const done = arguments[arguments.length - 1];" + script, *arguments
         )
 
-    def wait(self, condition: Callable[[], object]) -> None:
-        """Until a condition holds."""
+    def wait(self, condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
+        """Until a condition holds. Raises TimeoutException."""
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.driver, PATIENCE_S, 0.05).until(lambda _: condition())
+        WebDriverWait(self.driver, seconds, 0.05).until(lambda _: condition())
 
     def click(self, selector: str) -> None:
         """Click the first visible element of a CSS selector."""

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -769,3 +770,17 @@ def test_a_device_that_is_not_there_leaves_nothing_running(sample: Path) -> None
     assert loader._workers._epoch.stopped
     loader.close()
     assert not [t for t in threading.enumerate() if t.name.startswith("genlock-")]
+
+
+def test_a_loader_without_a_batch_says_why(sample: Path) -> None:
+    fields = {"imu": gl.Sensor("imu", rate=10)}
+    long = gl.Windows([sample], duration=60.0)
+    with pytest.warns(UserWarning, match="no batch: there are no windows"):
+        loader = gl.Loader(long, fields, batch_size=1)
+    assert list(loader) == []
+    loader.close()
+    few = gl.Windows([sample], duration=2.0)
+    with pytest.warns(UserWarning, match=f"{len(few)} windows do not fill one global batch of 64"):
+        gl.Loader(few, fields, batch_size=64).close()
+    with warnings.catch_warnings(action="error"):
+        gl.Loader(few, fields, batch_size=64, tail="pad").close()

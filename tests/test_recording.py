@@ -141,3 +141,23 @@ def test_wrong_options_of_open_are_refused(
 ) -> None:
     with pytest.raises(error, match=next(iter(options))):
         gl.open(sample, **options)
+
+
+def test_a_wrong_name_says_which_was_meant(sample: Path) -> None:
+    with gl.open(sample) as recording:
+        with pytest.raises(gl.StreamError, match=r"'came-rgb' \(did you mean 'camera-rgb'"):
+            recording.streams["came-rgb"]
+        with pytest.raises(KeyError):
+            recording.streams["what"]
+        assert recording.streams.get("came-rgb") is None and "came-rgb" not in recording.streams
+        with pytest.raises(gl.StreamError, match="did you mean 'imu'"):
+            gl.Windows(recording, duration=1.0, over=["imo"])
+        fields = {"rgb": gl.Video("camera-rgb", rate=2, size=(8, 8))}
+        window = recording.read(fields, recording.start_ns, 1.0)
+        windows = gl.Windows(recording, duration=1.0)
+        with gl.Loader(windows, fields, batch_size=1) as loader:
+            batch = next(iter(loader))
+    for values in (window, batch):
+        with pytest.raises(gl.FieldNameError, match="no field 'rbg'; did you mean 'rgb'"):
+            values["rbg"]
+        assert values.get("rbg") is None and "rbg" not in values

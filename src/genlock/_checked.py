@@ -48,11 +48,16 @@ Reader = Callable[[Any, Place], Any]
 def meant(given: str, known: Iterable[str]) -> str:
     """The end of a message about an unknown word: what was probably meant, or what there is."""
     known = list(known)
-    folded = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(given.lower(), list(folded), 1)
-    if close:
-        return f"; did you mean {folded[close[0]]!r}?"
+    if close := closest(given, known):
+        return f"; did you mean {close!r}?"
     return f"; there is {', '.join(map(repr, known))}" if known else ""
+
+
+def closest(given: object, known: Iterable[str]) -> str | None:
+    """The known word that an unknown one was probably meant to be."""
+    folded = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(str(given).lower(), list(folded), 1)
+    return folded[close[0]] if close else None
 
 
 def read_table(values: Any, readers: Mapping[str, Reader], place: Place) -> dict[str, Any]:

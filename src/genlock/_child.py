@@ -128,6 +128,7 @@ class Server:
             lists=collated.lists,
             order=collated.order,
             finishes=collated.finishes,
+            columns=collated.columns,
         )
 
     def _lend(self, block: Block) -> BlockAt:

@@ -119,7 +119,8 @@ class Remote:
         blocks = [self._lease(block) for block in at.blocks]
         names, specs = [name for name, _ in at.extra], [spec for _, spec in at.extra]
         extra = dict(zip(names, carve(blocks[-1], specs), strict=True))
-        return Collated(at.windows, blocks[0], at.layout, extra, at.lists, at.order, at.finishes)
+        rest = (at.lists, at.order, at.finishes, at.columns)
+        return Collated(at.windows, blocks[0], at.layout, extra, *rest)
 
     def _lease(self, at: BlockAt) -> Block:
         return lease(self._memory[at.segment], self._freed.append, at.lease)[: at.nbytes]

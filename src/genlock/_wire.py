@@ -144,6 +144,7 @@ class CollatedAt:
     lists: dict[str, list[Any]]
     order: list[str]
     finishes: dict[str, Finish]
+    columns: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class Collated:
 
     block holds the arrays of `layout`, a list of (part, field name, spec); extra holds arrays
     that a transform made, outside of the block; lists holds labels; finishes says what is left to
-    do to values on the device.
+    do to values on the device; columns names what lies along the last dimension of tables.
     """
 
     windows: list[Window]
@@ -50,6 +50,7 @@ class Collated:
     lists: dict[str, list[Any]]
     order: list[str]
     finishes: dict[str, Finish] = field(default_factory=dict)
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -65,7 +66,7 @@ class Collated:
         values |= {name: tensor(array) for name, array in self.extra.items()} | self.lists
         data = {name: values[name] for name in self.order}
         others = {part: parts[part] for part in (*PARTS[1:], *CONSTANTS[:2])}
-        return Batch(self.windows, data, **others)
+        return Batch(self.windows, data, columns=self.columns, **others)
 
 
 def _by_part(
@@ -182,6 +183,8 @@ class Assembly:
                 sample.lengths[name] = len(slot.mask)
                 if slot.counts is not None:
                     sample.counts[name] = slot.counts
+                if spec.columns:
+                    sample.columns[name] = spec.columns
         for part in (sample.intrinsics, sample.distortion):
             kind = "intrinsics" if part is sample.intrinsics else "distortion"
             part.update({name: array[i] for name, array in self._parts[kind].items()})
@@ -221,7 +224,14 @@ class Assembly:
             for name in order
             if name not in extra and (finish := self._finish(name)) is not None
         }
-        return Collated(self.windows, self._block, self._layout, extra, lists, order, finishes)
+        columns = {
+            name: spec.columns
+            for name, spec in self._specs.items()
+            if spec is not None and spec.columns and name in order and name not in extra
+        }
+        return Collated(
+            self.windows, self._block, self._layout, extra, lists, order, finishes, columns
+        )
 
     def _finish(self, name: str) -> Finish | None:
         planned = next((jobs for jobs in self.jobs if jobs), None)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._checked import meant
 from genlock._views import SampleViews
+from genlock.errors import FieldNameError
 from genlock.windows import Window
 
 if TYPE_CHECKING:  # importing torch takes longer than all else together, and workers need none
@@ -21,7 +23,8 @@ class Sample(SampleViews, MutableMapping[str, Any]):
     """One window's values by field name, as NumPy arrays (labels: a list).
 
     mask, times, source_times, lengths, intrinsics, distortion, counts: by field name as in
-    `Batch`, without the batch dimension. window: which recording and start it is.
+    `Batch`, without the batch dimension. columns: names along the last dimension, of tables.
+    window: which recording and start it is.
     """
 
     window: Window
@@ -33,9 +36,10 @@ class Sample(SampleViews, MutableMapping[str, Any]):
     intrinsics: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     distortion: dict[str, NDArray[np.float32]] = field(default_factory=dict)
     counts: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        return self.data[name]
+        return _field_of(self, name)
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.data[name] = value
@@ -61,8 +65,10 @@ class Batch(Mapping[str, Any]):
     grid. source_times: int64 [B, T] ns, the row used. lengths: int64 [B], entries before padding.
     intrinsics: float32 [B, 3, 3], of the pictures as they are here (cropped, scaled, upright), for
     fields whose streams are calibrated; distortion: float32 [B, K], zeros where there is none.
-    counts: int64 [B, T], of `Points`: how many of a row's points are not padding. windows: which
-    recording and start each sample is. A batch is never overwritten while any view of it lives.
+    counts: int64 [B, T], of `Points`: how many of a row's points are not padding. columns: names
+    along the last dimension, of tables as they were read, not as a transform made them. windows:
+    which recording and start each sample is. A batch is never overwritten while any view of it
+    lives.
     """
 
     windows: list[Window]
@@ -74,9 +80,10 @@ class Batch(Mapping[str, Any]):
     intrinsics: dict[str, torch.Tensor] = field(default_factory=dict)
     distortion: dict[str, torch.Tensor] = field(default_factory=dict)
     counts: dict[str, torch.Tensor] = field(default_factory=dict)
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        return self.data[name]
+        return _field_of(self, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.data)
@@ -93,7 +100,7 @@ class Batch(Mapping[str, Any]):
 
     def sample(self, i: int) -> Sample:
         """One window of the batch as NumPy arrays on the host, padding cut off."""
-        sample = Sample(self.windows[i])
+        sample = Sample(self.windows[i], columns=dict(self.columns))
         for name, value in self.data.items():
             sample[name] = value[i] if isinstance(value, list) else _host(value[i])
             if name in self.mask:
@@ -120,6 +127,14 @@ class Batch(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"Batch({len(self.windows)} windows{_shapes(self)})"
+
+
+def _field_of(values: Sample | Batch, name: str) -> Any:
+    """The values of a field. Raises FieldNameError, a KeyError, naming those there are."""
+    try:
+        return values.data[name]
+    except KeyError:
+        raise FieldNameError(f"no field {name!r}{meant(str(name), values)}") from None
 
 
 def _host(value: Any) -> Any:

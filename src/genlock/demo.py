@@ -7,6 +7,7 @@ MB/s, CPU seconds, time to first batch, waiting, worst alignment error) and writ
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from tqdm.auto import tqdm
 from genlock import samples
 from genlock._field import Field
 from genlock.batch import Batch
-from genlock.errors import FieldError, WindowError
+from genlock.errors import FieldError, GenlockError, WindowError
 from genlock.fields import Audio, Depth, Fields, Pose, Sensor, Video
 from genlock.loader import Loader
 from genlock.notebook import plot
@@ -178,4 +179,8 @@ def main(argv: list[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except GenlockError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(3)  # as `genlock demo`

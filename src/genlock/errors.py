@@ -9,6 +9,7 @@ GenlockError
 ├── ClockError              streams on clocks that nothing relates
 ├── DecodeError             units of a stream cannot be decoded
 ├── FieldError              a field's options contradict each other or the stream
+│   └── FieldNameError      a sample or batch holds no field of that name
 ├── WindowError             windows that cannot be made, or differ from what a state expects
 ├── StateError              a state that belongs to other windows, fields, seed or batch size
 ├── ClosedError             something closed is used
@@ -101,6 +102,12 @@ class DecodeError(GenlockError):
 
 class FieldError(GenlockError, ValueError):
     """A field's options contradict each other or the stream."""
+
+
+class FieldNameError(FieldError, KeyError):
+    """A sample or batch holds no field of that name."""
+
+    __str__ = GenlockError.__str__
 
 
 class WindowError(GenlockError, ValueError):

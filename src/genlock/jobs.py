@@ -264,9 +264,10 @@ class TableJob(Job):
 
     @property
     def _columns(self) -> tuple[str, ...]:
-        """Names of the values; a field that picks its columns has named them."""
-        picked = getattr(self.field, "columns", None) is not None or isinstance(self.field, Pose)
-        return () if picked else self.stream.info.columns
+        """Names of the values: as the field picked them, else all of the stream's."""
+        if isinstance(self.field, Pose):
+            return POSE_COLUMNS
+        return tuple(getattr(self.field, "columns", None) or self.stream.info.columns)
 
     def _table(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         return field_table(self.opened, self.field)

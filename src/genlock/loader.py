@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -96,6 +97,7 @@ class Loader:
             raise FieldError(f"tail {tail!r} is not 'drop' or 'pad'")
         check_fields(fields)
         require_decoders(_decoders(fields))
+        _warn_if_empty(windows, batch_size * windows.world_size, tail)
         self.windows = windows
         self.fields = dict(fields)
         self.batch_size = batch_size
@@ -292,6 +294,23 @@ def _at_least(name: str, value: Any, least: int) -> int:
     if number < least:
         raise FieldError(f"{name} is a whole number of at least {least}, not {value!r}")
     return number
+
+
+def _warn_if_empty(windows: Windows, size: int, tail: str) -> None:
+    """Say why an epoch will hold no batch, since a loop over it just ends."""
+    if not windows.total:
+        why = (
+            "there are no windows: recordings are shorter than the duration, their streams have "
+            "too little time in common (over=[…] names those that should), or a filter kept none"
+        )
+    elif windows.total < size and tail == "drop":
+        why = (
+            f"{windows.total} windows do not fill one global batch of {size}: ask for smaller "
+            "batches, or tail='pad'"
+        )
+    else:
+        return
+    warnings.warn(f"this loader has no batch: {why}", stacklevel=3)
 
 
 def _check_failures(most: Any) -> None:

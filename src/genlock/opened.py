@@ -5,7 +5,6 @@ It is what the loader's workers and the `Recording` façade both read from.
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -15,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._checked import closest
 from genlock._field import Field
 from genlock._pool import ExclusivePool
 from genlock._recent import Budget
@@ -36,6 +36,28 @@ POSE_COLUMNS = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
 Table = tuple[NDArray[Any], NDArray[np.bool_]]
 
 
+class Streams(dict[str, Stream]):
+    """Streams of a recording by name. Asking for another one raises StreamError, a KeyError."""
+
+    def __init__(self, uri: str) -> None:
+        super().__init__()
+        self._uri = uri
+
+    def __missing__(self, name: str) -> Stream:
+        raise self.unknown(name)
+
+    def unknown(self, name: str) -> StreamError:
+        """What to say of a name that is not there."""
+        kinds = ", ".join(f"{s.name} ({s.info.modality})" for s in self.values())
+        close = closest(name, self)
+        hint = f" (did you mean {close!r}?)" if close else ""
+        return StreamError(
+            f"{self._uri} has no stream {name!r}{hint}; it has {kinds or 'none'}",
+            recording=self._uri,
+            stream=name,
+        )
+
+
 class Opened:
     """A recording that is open. Thread-safe.
 
@@ -55,7 +77,7 @@ class Opened:
             self.source = Index.of_user().open(location, self.options)
         self.clocks = dict(clocks or {})
         maps = {**self.source.clocks, **self.clocks}
-        self.streams: dict[str, Stream] = {}
+        self.streams = Streams(self.uri)
         self.clock_of: dict[str, str] = {}
         for name, stream in self.source.streams.items():
             clock = stream.info.clock or self.source.clock
@@ -73,14 +95,7 @@ class Opened:
         """The stream that a field reads. Raises StreamError, or the stream's own problem."""
         stream = self.streams.get(field.stream)
         if stream is None:
-            close = difflib.get_close_matches(field.stream, self.streams, 1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            kinds = ", ".join(f"{s.name} ({s.info.modality})" for s in self.streams.values())
-            raise StreamError(
-                f"{self.uri} has no stream {field.stream!r}{hint}; it has {kinds or 'none'}",
-                recording=self.uri,
-                stream=field.stream,
-            )
+            raise self.streams.unknown(field.stream)
         if stream.info.modality not in field.modalities:
             raise StreamError(
                 f"{type(field).__name__} cannot read {field.stream!r}: it is a "
@@ -112,8 +127,6 @@ class Opened:
         """
         names = list(over) if over is not None else self._timed_names()
         for name in names:
-            if name not in self.streams:
-                raise StreamError(f"{self.uri} has no stream {name!r}", recording=self.uri)
             self.streams[name].require_times()
         self.require_common_clock(names)
         timelines = [self.streams[name].timeline for name in names]

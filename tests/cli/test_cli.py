@@ -222,6 +222,14 @@ def test_demo_of_a_recording_without_a_window_says_so(tmp_path: Path) -> None:
     assert "its streams share 0.3 s, less than one window of 1 s" in done.stderr
 
 
+def test_demo_of_what_is_not_there_is_one_line(tmp_path: Path) -> None:
+    absent = tmp_path / "absent.mp4"
+    done = subprocess.run(
+        [sys.executable, "-m", "genlock.demo", "--data", absent], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.strip()) == (3, f"error: {absent} does not exist")
+
+
 def test_failures_exit_with_3_and_name_the_place(tmp_path: Path) -> None:
     done = program("info", tmp_path / "absent.mp4")
     assert done.returncode == 3

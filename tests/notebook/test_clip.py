@@ -53,6 +53,12 @@ def test_an_odd_size_is_made_even() -> None:
     assert (frames[0].height, frames[0].width) == (32, 46)
 
 
+def test_codecs_are_those_that_every_notebook_plays() -> None:
+    with av.open(io.BytesIO(webm([pictures([0.0])], None, SECONDS))) as container:
+        codecs = [stream.codec_context.name for stream in container.streams]
+    assert codecs == ["vp8", "vorbis"]
+
+
 def test_sound_keeps_its_time_and_silence_fills_the_window() -> None:
     rate, tone = 16_000, np.zeros((1, 16_000), np.float32)
     tone[0, 8000:8800] = 0.8 * np.sin(np.arange(800) * 0.4)

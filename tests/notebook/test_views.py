@@ -39,6 +39,39 @@ FIELDS: dict[str, Any] = {
 }
 
 
+def test_traces_are_named_by_their_columns(recording: gl.Recording) -> None:
+    picked = gl.Sensor("imu", rate=10, columns=["az", "gx"])
+    fields = FIELDS | {"picked": picked, "pose as numbers": gl.Sensor("pose", rate=10)}
+    names = {
+        "imu": ("gx", "gy", "gz", "ax", "ay", "az"),
+        "picked": ("az", "gx"),
+        "gaze": ("yaw", "pitch"),
+        "pose": ("tx", "ty", "tz", "qx", "qy", "qz", "qw"),
+    }
+    windows = gl.Windows(recording, duration=1.0, stride=1.7)
+    with gl.Loader(windows, fields, batch_size=2) as loader:
+        row = next(iter(loader)).sample(1)
+    for window in (row, recording.read(fields, recording.start_ns, 1.0)):
+        series = {s.name: s for s in series_of(window)}
+        assert {name: series[name].labels for name in names} == names
+        assert {name: window.columns[name] for name in names} == names
+        page = window.play().html
+        assert '"names":["az","gx"]' in page
+
+
+def test_values_that_a_transform_made_have_no_names(recording: gl.Recording) -> None:
+    def norm(sample: Sample, rng: np.random.Generator) -> Sample:
+        sample["imu"] = np.linalg.norm(sample["imu"][:, :3], axis=1, keepdims=True)
+        return sample
+
+    windows = gl.Windows(recording, duration=1.0)
+    with gl.Loader(windows, FIELDS, batch_size=2, transform=norm) as loader:
+        row = next(iter(loader)).sample(0)
+    series = {s.name: s for s in series_of(row)}
+    assert "imu" not in row.columns and series["imu"].labels == ("0",)
+    assert row.columns["gaze"] == series["gaze"].labels
+
+
 def test_kinds_are_told_by_shape(recording: gl.Recording) -> None:
     window = recording.read(FIELDS, recording.start_ns + 2_000_000_000, 1.0)
     series = {s.name: s for s in series_of(window)}

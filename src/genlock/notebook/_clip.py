@@ -1,6 +1,7 @@
-"""A sample's pictures and sound as a WebM clip: VP8 and Opus, which every browser plays.
+"""A sample's pictures and sound as a WebM clip: VP8 and Vorbis, which every browser plays.
 
-H.264 and AAC are missing from some of the browsers that notebooks live in.
+AAC is missing from some of the browsers that notebooks live in, H.264 from others; VS Code, which
+has an FFmpeg of its own, also lacks Opus, AV1 and VP9 (microsoft/vscode, issue 156558).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from genlock.notebook._pictures import RGB, depth_range_of, rgb_of
 from genlock.notebook._series import Series
 
-OPUS_RATE = 48_000
+SOUND_RATE = 48_000
 MILLISECONDS = Fraction(1, 1000)
 """The time base of WebM."""
 SILENCE_RATE = 8_000
@@ -32,7 +33,8 @@ def webm(pictures: Sequence[Series], sound: Series | None, seconds: float) -> by
     file = io.BytesIO()
     with av.open(file, "w", format="webm") as container:
         track = _video_track(container, pictures) if pictures else None
-        audio = container.add_stream("libopus", rate=OPUS_RATE, layout="stereo")
+        audio = container.add_stream("vorbis", rate=SOUND_RATE, layout="stereo")
+        audio.options = {"strict": "experimental"}  # wheels of PyAV have FFmpeg's own encoder only
         if pictures and track is not None:
             _encode_pictures(container, track, pictures, seconds)
         _encode_sound(container, audio, _stereo(sound, seconds))
@@ -101,7 +103,5 @@ def _encode_sound(container: Any, track: Any, sound: tuple[NDArray[np.float32], 
     samples, rate = sound
     frame = av.AudioFrame.from_ndarray(samples, "fltp", "stereo")
     frame.sample_rate, frame.pts, frame.time_base = rate, 0, Fraction(1, rate)
-    to_opus = av.AudioResampler("fltp", "stereo", OPUS_RATE, frame_size=960)
-    for piece in (*to_opus.resample(frame), *to_opus.resample(None)):
+    for piece in (frame, None):  # the encoder resamples
         container.mux(track.encode(piece))
-    container.mux(track.encode(None))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from importlib import resources
 
+DROPPED = "This view has a script of its own. Trust the notebook, or run the cell again, to see it."
+
 
 def asset(name: str) -> str:
     """A style sheet or script of this package."""
@@ -38,9 +40,13 @@ def page(title: str, body: str, style: str, script: str = "") -> str:
 
 
 def framed(document: str, height: int) -> str:
-    """A document inside a frame of its own: its styles, ids and script meet nobody else's."""
+    """A document inside a frame of its own: its styles, ids and script meet nobody else's.
+
+    A notebook that is not trusted drops the frame and keeps the words inside.
+    """
     return element(
         "iframe",
+        DROPPED,
         srcdoc=document,
         style=f"width:100%;height:{height}px;border:0",
         allow="autoplay",

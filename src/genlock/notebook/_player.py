@@ -24,7 +24,7 @@ DEFAULT_STEP_S = 1 / 30
 class Player:
     """A page that plays one window, or one of several at a time; shows itself in a notebook.
 
-    Clips are WebM (VP8, Opus) inside the page; nothing is loaded from elsewhere.
+    Clips are WebM (VP8, Vorbis) inside the page; nothing is loaded from elsewhere.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:

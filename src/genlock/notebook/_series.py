@@ -13,22 +13,25 @@ from numpy.typing import NDArray
 from genlock._nanoseconds import SECOND_NS
 from genlock.batch import Sample
 from genlock.notebook._clouds import top_views
+from genlock.opened import POSE_COLUMNS
 
 Kind = Literal["pictures", "depth", "audio", "pose", "sensor"]
 Seconds = NDArray[np.float64]
-POSE_NAMES = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
-UNIT_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
 class Series:
-    """One field of a sample. mask: bool [T], of audio [N]; seconds: the same, from the start."""
+    """One field of a sample. mask: bool [T], of audio [N]; seconds: the same, from the start.
+
+    columns: names of the traces, where they are known.
+    """
 
     name: str
     kind: Kind
     values: NDArray[Any]
     mask: NDArray[np.bool_]
     seconds: Seconds
+    columns: tuple[str, ...] = ()
 
     @cached_property
     def traces(self) -> NDArray[np.float64]:
@@ -38,8 +41,9 @@ class Series:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the traces."""
-        return POSE_NAMES if self.kind == "pose" else tuple(map(str, range(len(self.traces))))
+        """Names of the traces; numbers where a transform or a table of arrays has no names."""
+        count = len(self.traces)
+        return self.columns if len(self.columns) == count else tuple(map(str, range(count)))
 
 
 def series_of(sample: Sample) -> list[Series]:
@@ -56,24 +60,26 @@ def _series(sample: Sample) -> Iterator[Series]:
             continue
         mask, times = sample.mask[name], sample.times[name]
         seconds = (times - sample.window.start_ns) / SECOND_NS
-        kind = _kind(values, mask, times)
+        columns = sample.columns.get(name, ())
+        kind = _kind(values, mask, times, columns)
         if kind == "audio" and len(mask):
             step = sample.window.duration_ns / SECOND_NS / len(mask)
             seconds = seconds[0] + np.arange(len(mask)) * step
         if name in sample.counts and values.ndim == 3:
             kind, values = "pictures", top_views(values, sample.counts[name])
         if values.shape[-1 if kind == "audio" else 0] == len(mask):
-            yield Series(name, kind, values, mask, seconds)
+            yield Series(name, kind, values, mask, seconds, columns)
 
 
-def _kind(values: NDArray[Any], mask: NDArray[np.bool_], times: NDArray[np.int64]) -> Kind:
-    """What a field is, by its shape: a sample does not carry the fields it was read with."""
+def _kind(
+    values: NDArray[Any],
+    mask: NDArray[np.bool_],
+    times: NDArray[np.int64],
+    columns: tuple[str, ...],
+) -> Kind:
+    """What a field is, by its shape and columns: a sample does not carry the fields it is of."""
     if values.ndim >= 3:
         return "depth" if values.ndim == 3 else "pictures"
     if len(times) == 1 and values.ndim == 2 and values.shape[1] == len(mask) > 1:
         return "audio"
-    if values.shape[1:] == (7,) and mask.any():
-        norms = np.linalg.norm(values[mask, 3:].astype(np.float64), axis=1)
-        if np.allclose(norms, 1, atol=UNIT_TOLERANCE):
-            return "pose"
-    return "sensor"
+    return "pose" if columns == POSE_COLUMNS and values.shape[1:] == (7,) else "sensor"

@@ -22,8 +22,8 @@ COLOURS = ("#2563a8", "#d97706", "#2e8b57", "#b83280", "#6b5bd2", "#0e8a9b", "#8
 MOST_ROWS = 3000
 """Most rows of a series that a page keeps; of longer ones every n-th."""
 MOST_COLUMNS = 500
-MOST_THUMBNAILS, THUMBNAIL = 10, 64
 """Columns of a waveform."""
+MOST_THUMBNAILS, THUMBNAIL = 10, 64
 
 
 def tracks(sample: Sample) -> list[tuple[str, dict[str, Any]]]:
@@ -50,6 +50,7 @@ def _track(series: Series, seconds: float) -> tuple[str, dict[str, Any]]:
         levels = HEIGHT - MARGIN - (series.traces - low) / (high - low) * (HEIGHT - 2 * MARGIN)
         content = "".join(_lines(series.seconds / seconds * WIDTH, levels))
         facts |= _rows(series.seconds[::stride], series.mask[::stride], stride)
+        facts["names"] = series.labels if len(series.traces) > 1 else ()
         facts["values"] = _rounded(series.traces[:, ::stride])
         facts["levels"] = _rounded(levels[:, ::stride], 1)
     content += _missing(series, seconds)

@@ -79,14 +79,21 @@ function showRow(track, facts, time, seconds) {
   track.dataset.row = row * facts.stride;
   output.classList.toggle("masked", !facts.mask[row]);
   const values = facts.values ? facts.values.map((trace) => trace[row]) : [];
-  const numbers = values.map((value) => (value === null ? "–" : value.toPrecision(3))).join(" ");
-  const state = facts.mask[row] ? numbers : "masked";
-  output.textContent = `#${row * facts.stride} ${facts.times[row].toFixed(3)} s ${state}`;
+  const state = facts.mask[row] ? values.map((value, i) => read(value, facts.names[i])) : ["masked"];
+  const stamp = `#${row * facts.stride} ${facts.times[row].toFixed(3)} s`;
+  output.textContent = [stamp, ...state].join(" ");
+  output.title = [stamp, ...state].join("\n");
   const x = (1000 * facts.times[row]) / seconds;
   track.querySelectorAll(".dot").forEach((dot, i) => {
     const level = facts.levels[i][row];
     dot.setAttribute("d", level === null ? "" : `M${x},${level}h0`);
   });
+}
+
+/* A value with the name of its column, on one line. */
+function read(value, name) {
+  const number = value === null ? "–" : value.toPrecision(3);
+  return name === undefined ? number : `${name}\u00a0${number}`;
 }
 
 function showLabel(track, spans, time) {
