@@ -79,3 +79,15 @@ def test_a_regular_grid_is_half_open():
     assert len(regular_grid(0, 10**9 + 1, 4)) == 5
     assert len(regular_grid(0, 0, 4)) == 0
     assert regular_grid(0, 1, 0.1).tolist() == [0]
+
+
+@pytest.mark.parametrize("ratio", [Fraction(1), Fraction(10**9, 48_000), Fraction(3, 7)])
+@pytest.mark.parametrize("ticks", [0, 1, -1, 7, 2**53 + 1, 2**63 - 1, -(2**63)])
+def test_one_tick_is_rounded_as_many_are(ticks: int, ratio: Fraction) -> None:
+    expected = floor(ticks * ratio + Fraction(1, 2))
+    expected = min(max(expected, -(2**63)), 2**63 - 1)
+    for shape in ((), (1,), (2,), (2, 1)):
+        given = np.full(shape, ticks, np.int64)
+        found = ticks_to_ns(given, ratio)
+        assert found.dtype == np.int64 and found.shape == shape
+        assert (found == expected).all()
