@@ -24,7 +24,7 @@ Seconds = int | float | str | Fraction
 
 def exact(value: Seconds) -> Fraction:
     """Read a number as the decimal that is written, so that 0.1 is one tenth."""
-    if isinstance(value, int):
+    if type(value) is int:  # no bool: that is no number
         return Fraction(value)
     return value if isinstance(value, Fraction) else Fraction(str(value))
 
