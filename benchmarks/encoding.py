@@ -14,7 +14,7 @@ import numpy as np
 
 import inputs
 
-SECONDS, CLIPS, SIZE = 30, 24, (224, 224)
+SECONDS, CLIPS, SIZE = 12, 24, (224, 224)
 CODECS = {
     "H.264": ("libx264", {"preset": "medium", "crf": "23"}),
     "HEVC": ("libx265", {"preset": "medium", "crf": "26"}),

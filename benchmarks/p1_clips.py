@@ -53,7 +53,7 @@ CONTESTANTS = {
     "PyAV, one thread": lambda work, _: peers.in_turn(peers.PerThread(), work, SIZE),
     "PyAV, DataLoader": lambda work, _: peers.in_data_loader(peers.PerThread(), work, SIZE),
     "PyAV, threads": lambda work, _: peers.in_threads(peers.PerThread(), work, SIZE),
-    "decord, threads": lambda work, _: peers.in_threads(peers.PerThread(peers.decord), work, SIZE),
+    "decord, threads": lambda work, _: peers.in_threads(peers.decord, work, SIZE),
     "torchcodec, threads": lambda work, _: peers.in_threads(
         peers.PerThread(peers.torchcodec), work, SIZE
     ),

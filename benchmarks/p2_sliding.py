@@ -76,7 +76,7 @@ CONTESTANTS = {
     "PyAV, DataLoader": lambda work, _: peers.in_data_loader(peers.PerThread(), clips(work), SIZE),
     "PyAV, threads": lambda work, _: peers.in_threads(peers.PerThread(), clips(work), SIZE),
     "decord, threads": lambda work, _: peers.in_threads(
-        peers.PerThread(peers.decord), clips(work), SIZE
+        peers.decord, clips(work), SIZE
     ),
     "torchcodec, threads": lambda work, _: peers.in_threads(
         peers.PerThread(peers.torchcodec), clips(work), SIZE
