@@ -7,6 +7,7 @@ from contextlib import closing
 from operator import index as whole
 from typing import Any
 
+from genlock._decoder_pool import DecoderPool
 from genlock._memory import Ring
 from genlock._nanoseconds import Seconds
 from genlock._views import RecordingViews
@@ -20,7 +21,7 @@ from genlock.fetch import plan_window
 from genlock.fields import Fields, check_fields
 from genlock.interfaces import OpenOptions
 from genlock.location import Location
-from genlock.opened import DecoderPool, Opened
+from genlock.opened import Opened
 from genlock.stream import Stream
 from genlock.timeline import Timeline
 from genlock.windows import Window
