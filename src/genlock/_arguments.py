@@ -8,10 +8,11 @@ from numbers import Real
 from operator import index
 from typing import Any, Literal, get_args
 
+from genlock._field_order import check_fields
 from genlock._work import Transform, Work
 from genlock.decoders import require_decoders
 from genlock.errors import FieldError, WindowError
-from genlock.fields import Fields, Video, check_fields
+from genlock.fields import Fields, Video
 from genlock.stats import thread_counts
 from genlock.windows import Windows
 
@@ -46,13 +47,11 @@ def work_of(
     _check_choices(transform, on_error, tail, cache)
     check_fields(fields)
     require_decoders(decoders_of(fields))
-    _warn_if_empty(windows, batch_size * windows.world_size, tail)
-    whole, rest = divmod(windows.total, batch_size * windows.world_size)
     return Work(
         windows,
         dict(fields),
         batch_size,
-        whole + (1 if rest and tail == "pad" else 0),
+        _steps(windows, batch_size * windows.world_size, tail),
         transform,
         on_error,
         thread_counts(threads),
@@ -98,18 +97,20 @@ def _at_least(name: str, value: Any, least: int) -> int:
     return number
 
 
-def _warn_if_empty(windows: Windows, size: int, tail: str) -> None:
-    """Say why an epoch will hold no batch, since a loop over it just ends."""
+def _steps(windows: Windows, size: int, tail: str) -> int:
+    """Batches in an epoch; warns where there is none, since a loop over it just ends."""
+    whole, rest = divmod(windows.total, size)
+    steps = whole + (1 if rest and tail == "pad" else 0)
     if not windows.total:
         why = (
             "there are no windows: recordings are shorter than the duration, their streams have "
             "too little time in common (over=[…] names those that should), or a filter kept none"
         )
-    elif windows.total < size and tail == "drop":
+    else:
         why = (
             f"{windows.total} windows do not fill one global batch of {size}: ask for smaller "
             "batches, or tail='pad'"
         )
-    else:
-        return
-    warnings.warn(f"this loader has no batch: {why}", stacklevel=4)
+    if not steps:
+        warnings.warn(f"this loader has no batch: {why}", stacklevel=4)
+    return steps

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from genlock._decoder_pool import DecoderPool
 from genlock._memory import ArraySpec
 from genlock.align import AudioPlan
 from genlock.errors import FieldError
-from genlock.jobs import Decoders, Job
+from genlock.jobs import Job
 from genlock.slots import Slot, SlotSpec
 
 
@@ -29,7 +30,7 @@ class AudioJob(Job):
         values = ArraySpec((channels, self.plan.count), np.dtype(np.float32))
         return SlotSpec(values, self.plan.count, 1, axes=(1,))
 
-    def _values(self, slot: Slot, decoders: Decoders) -> None:
+    def _values(self, slot: Slot, decoders: DecoderPool) -> None:
         stored, wanted = self.stream.info.shape[0], slot.values.shape[0]
         if wanted not in (1, stored) and stored != 1:
             raise FieldError(

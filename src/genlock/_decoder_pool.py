@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from genlock._pool import ExclusivePool
 from genlock._recent import Budget
@@ -54,11 +54,11 @@ class DecoderPool:
         depth: bool,
         row: int | None = None,
         name: str = "auto",
-    ) -> Iterator[Decoder]:
+    ) -> Iterator[Any]:
         """Borrow a decoder of a stream; an error inside closes it instead of keeping it.
 
-        row: the first one wanted; the decoder that stands closest before it is lent. name: which
-        decoder, as `Video.decoder`.
+        It fills the contract of `interfaces` that the stream's units call for. row: the first one
+        wanted; the decoder that stands closest before it is lent. name: which, as `Video.decoder`.
         """
         key = (opened.uri, stream, depth, name)
         distance = None if row is None or not self._lanes else partial(_distance, row)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from genlock._decoder_pool import DecoderPool
+from genlock._field_order import check_fields
 from genlock._memory import Block, Ring
 from genlock._pool import SharedPool
 from genlock._recent import Budget
@@ -14,7 +15,7 @@ from genlock._sample_cache import SampleCache
 from genlock._threads import ChannelClosed, Meter, TaskPool
 from genlock._trace import SpanLog
 from genlock._work import Progress, StageCounts, Work
-from genlock.fields import Audio, PictureField, check_fields
+from genlock.fields import Audio, PictureField
 from genlock.jobs import Planned
 from genlock.opened import Opened
 from genlock.slots import Slot, SlotSpec
@@ -35,12 +36,7 @@ class Engine:
     of the fields, once known. Thread-safe.
     """
 
-    def __init__(
-        self,
-        work: Work,
-        allocate: Callable[[int], Block],
-        spans: SpanLog,
-    ) -> None:
+    def __init__(self, work: Work, allocate: Callable[[int], Block], spans: SpanLog) -> None:
         self.spans = spans
         self.work = work
         self.order = check_fields(work.fields)

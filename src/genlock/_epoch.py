@@ -93,8 +93,7 @@ class Epoch:
                 except ChannelClosed:
                     raise
                 except BaseException as error:
-                    pending.fatal[-1] = error
-                    pending.done.set()
+                    pending.fail(error)
                 else:
                     pending.finish()
         except ChannelClosed:
@@ -105,8 +104,8 @@ class Epoch:
             self._channel.close()
 
     def _end_with(self, number: int, error: BaseException) -> None:
-        pending = Pending(number, [], [], fatal={-1: error})
-        pending.done.set()
+        pending = Pending(number, [], [])
+        pending.fail(error)
         self._channel.put(pending)
 
     def _dispatch(self, pending: Pending) -> None:
@@ -120,21 +119,21 @@ class Epoch:
                     if first is not None:
                         raise first
             jobs += [None] * (self._engine.work.batch_size - len(jobs))
-            pending.assembly = Assembly(
-                pending.windows, jobs, self._engine.templates, self._engine.ring
-            )
+            assembly = Assembly(pending.windows, jobs, self._engine.templates, self._engine.ring)
+            pending.assembly = assembly
             if not self._engine.templates:
                 self._learn_templates(next((j for j in jobs if j), {}))
-        self._submit(pending, jobs[: len(pending.windows)])
+        self._submit(pending, assembly)
 
-    def _submit(self, pending: Pending, jobs: Sequence[Mapping[str, Planned] | None]) -> None:
+    def _submit(self, pending: Pending, assembly: Assembly) -> None:
         """Hand the jobs of a batch to the pools: heavy ones each by itself, light ones together."""
         fills: dict[str, list[Task]] = {}
-        for i, planned in enumerate(jobs):
+        for i, planned in enumerate(assembly.jobs[: len(pending.windows)]):
             pools: dict[str, dict[str, Planned]] = {}
             for name, job in (planned or {}).items():
                 pools.setdefault(job.pool, {})[name] = job
-            tasks = SampleTasks(self._shared, pending, i, len(pools), set(pools) == {"cache"})
+            cached = set(pools) == {"cache"}
+            tasks = SampleTasks(self._shared, pending, assembly, i, len(pools), cached)
             for pool, share in pools.items():
                 fills.setdefault(pool, []).append(partial(tasks.fill, share))
             if not pools:

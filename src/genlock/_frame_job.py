@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._decoder_pool import DecoderPool
 from genlock._memory import ArraySpec
 from genlock._yuv import rgb_coefficients
 from genlock.align import Plan
@@ -17,7 +18,7 @@ from genlock.decoders.depth import depth_encoding, resize_depth, to_metres
 from genlock.errors import FieldError
 from genlock.fields import Depth, Video
 from genlock.interfaces import FrameFormat
-from genlock.jobs import Decoders, Job
+from genlock.jobs import Job
 from genlock.slots import Slot, SlotSpec
 
 
@@ -70,7 +71,7 @@ class FrameJob(Job):
                 stream=self.stream.name,
             )
 
-    def _values(self, slot: Slot, decoders: Decoders) -> None:
+    def _values(self, slot: Slot, decoders: DecoderPool) -> None:
         wanted = np.flatnonzero(self.plan.mask)
         if len(wanted) < len(self.plan.mask):
             slot.values[...] = 0
@@ -93,7 +94,7 @@ class FrameJob(Job):
         slot.values[damaged] = 0
 
     def _read(
-        self, rows: NDArray[np.int64], out: NDArray[Any], decoders: Decoders
+        self, rows: NDArray[np.int64], out: NDArray[Any], decoders: DecoderPool
     ) -> NDArray[np.bool_]:
         """Rows from the cache, else from a decoder."""
         field = self.field
@@ -102,7 +103,7 @@ class FrameJob(Job):
         return decoders.rows.read(series, rows, out, partial(self._decode, decoders))
 
     def _decode(
-        self, decoders: Decoders, rows: NDArray[np.int64], out: NDArray[Any]
+        self, decoders: DecoderPool, rows: NDArray[np.int64], out: NDArray[Any]
     ) -> NDArray[np.bool_]:
         depth = isinstance(self.field, Depth)
         coded_depth = depth and self.stream.info.encoding == "packets"

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from genlock._decoder_pool import DecoderPool
 from genlock.errors import error_context
-from genlock.jobs import Decoders, Job
+from genlock.jobs import Job
 from genlock.slots import Slot
 from genlock.stream import Label
 
@@ -29,7 +30,7 @@ class LabelJob(Job):
     def valid_share(self) -> float:
         return 1.0
 
-    def fill(self, slot: Slot, decoders: Decoders) -> None:
+    def fill(self, slot: Slot, decoders: DecoderPool) -> None:
         start_ns, end_ns = self.plan
         timeline = self.stream.timeline
         durations = timeline.durations_ns

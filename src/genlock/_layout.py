@@ -15,7 +15,8 @@ from genlock.slots import SlotSpec
 ARRAYS = ("values", "mask", "times", "source_times", "counts")
 """What a `Slot` holds, in its order; only point clouds have counts."""
 PARTS = (*ARRAYS, "lengths")
-CONSTANTS = ("intrinsics", "distortion", "color")
+CAMERA = ("intrinsics", "distortion")
+CONSTANTS = (*CAMERA, "color")
 """Arrays that belong to a field's values as a whole, where its jobs have them (`Job.constants`)."""
 
 Layout = list[tuple[str, str, ArraySpec]]
@@ -79,16 +80,14 @@ def _constants(jobs: Jobs) -> Layout:
 
 def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Planned) -> None:
     if known.columns != spec.columns:
-        raise FieldError(
-            f"field {name!r}: columns {', '.join(spec.columns)} do not go into one batch with "
-            f"{', '.join(known.columns)}; name the columns that are wanted, in their order",
-            recording=job.place[0],
-            stream=job.place[1],
-        )
-    if known.fixed_shape != spec.fixed_shape:
-        raise FieldError(
-            f"field {name!r}: values of shape {spec.values.shape} do not go into one batch with "
-            f"{known.values.shape}; give the field a size, columns or channels",
-            recording=job.place[0],
-            stream=job.place[1],
-        )
+        own, other = ", ".join(spec.columns), ", ".join(known.columns)
+        problem = f"columns {own} do not go into one batch with {other}"
+        remedy = "name the columns that are wanted, in their order"
+    elif known.fixed_shape != spec.fixed_shape:
+        shape = spec.values.shape
+        problem = f"values of shape {shape} do not go into one batch with {known.values.shape}"
+        remedy = "give the field a size, columns or channels"
+    else:
+        return
+    recording, stream = job.place
+    raise FieldError(f"field {name!r}: {problem}; {remedy}", recording=recording, stream=stream)

@@ -39,13 +39,18 @@ class Pending:
     def is_done(self) -> bool:
         return self.done.is_set()
 
-    def finish(self, tasks: int = 1) -> None:
-        """Note that tasks have ended; the batch is done with the last one."""
+    def finish(self) -> None:
+        """Note that a task has ended; the batch is done with the last one."""
         with self.lock:
-            self.outstanding -= tasks
+            self.outstanding -= 1
             last = self.outstanding == 0
         if last:
             self.done.set()
+
+    def fail(self, error: BaseException) -> None:
+        """End the batch with an error that is of no sample, and comes before theirs."""
+        self.fatal[-1] = error
+        self.done.set()
 
     def first_error(self) -> BaseException | None:
         """The failure that comes first in the order of samples."""
@@ -90,6 +95,7 @@ class SampleTasks:
 
     shared: Pass
     pending: Pending
+    assembly: Assembly
     index: int
     outstanding: int
     cached: bool
@@ -97,11 +103,10 @@ class SampleTasks:
 
     def fill(self, jobs: Mapping[str, Planned]) -> None:
         """Fill the fields of one pool; a field that fails is masked and noted."""
-        assert self.pending.assembly is not None
         for name, job in jobs.items():
             if self.shared.stopped:
                 break
-            slot = self.pending.assembly.slot(self.index, name)
+            slot = self.assembly.slot(self.index, name)
             try:
                 job.fill(slot, self.shared.engine.decoders)
                 self.shared.engine.count(job, slot)
@@ -117,13 +122,12 @@ class SampleTasks:
             self.filled()
 
     def _decoded(self) -> None:
-        cache, assembly, i = self.shared.engine.cache, self.pending.assembly, self.index
-        assert assembly is not None
-        window, jobs = self.pending.windows[i], assembly.jobs[i]
+        cache, i = self.shared.engine.cache, self.index
+        window, jobs = self.pending.windows[i], self.assembly.jobs[i]
         self.shared.engine.recordings.release(window.recording)
         whole = i not in self.pending.failures and not self.shared.stopped
         if cache.capacity and jobs and whole:
-            cache.keep(window, jobs, partial(assembly.slot, i))
+            cache.keep(window, jobs, partial(self.assembly.slot, i))
             self.shared.engine.make_room()
 
     def _failed(self, name: str, error: Exception) -> None:
@@ -148,11 +152,11 @@ class SampleTasks:
 
     def _transform(self) -> None:
         transform, pending = self.shared.engine.work.transform, self.pending
-        assert pending.assembly is not None and transform is not None
+        assert transform is not None
         try:
-            sample = pending.assembly.sample(self.index)
+            sample = self.assembly.sample(self.index)
             result = transform(sample, self.shared.generator(pending.positions[self.index]))
-            pending.assembly.replace(self.index, _as_sample(result, sample))
+            self.assembly.replace(self.index, _as_sample(result, sample))
         except BaseException as error:
             error.add_note(f"in the transform of {pending.windows[self.index]}")
             pending.fatal[self.index] = error

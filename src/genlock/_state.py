@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from operator import index
 from typing import Any, NamedTuple
 
-from genlock._order import whole_number
+from genlock._numbers import whole_number
 from genlock.errors import StateError, WindowError
 from genlock.fields import Fields
 from genlock.windows import Windows

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._decoder_pool import DecoderPool
 from genlock._field import Field
 from genlock._memory import ArraySpec
 from genlock.align import Plan, apply, apply_pose
 from genlock.errors import FieldError
 from genlock.fields import Pose, Sensor
-from genlock.jobs import Decoders, Job
+from genlock.jobs import Job
 from genlock.opened import POSE_COLUMNS, Opened
 from genlock.slots import Slot, SlotSpec
 
@@ -44,7 +45,7 @@ class TableJob(Job):
     def _table(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         return field_table(self.opened, self.field)
 
-    def _values(self, slot: Slot, decoders: Decoders) -> None:
+    def _values(self, slot: Slot, decoders: DecoderPool) -> None:
         values, _ = self._table()
         apply(self.plan, values, slot.values)
 
@@ -55,7 +56,7 @@ class PoseJob(TableJob):
 
     reference: PoseJob | None = None
 
-    def _values(self, slot: Slot, decoders: Decoders) -> None:
+    def _values(self, slot: Slot, decoders: DecoderPool) -> None:
         slot.values[...] = self.poses(self.plan, self.field.relative_to)
 
     def poses(self, plan: Plan, relative_to: str | None = None) -> NDArray[np.float64]:

@@ -14,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._changes import stack, take_changes
-from genlock._layout import ARRAYS, CONSTANTS, PARTS, Jobs, Layout, by_part, common_specs, layout_of
+from genlock._layout import (
+    ARRAYS,
+    CAMERA,
+    CONSTANTS,
+    PARTS,
+    Jobs,
+    Layout,
+    by_part,
+    common_specs,
+    layout_of,
+)
 from genlock._memory import Block, Ring, block_size, carve
 from genlock.batch import Batch, Sample
 from genlock.color import Finish, finish_of, to_rgb
@@ -57,7 +67,7 @@ class Collated:
             values[name] = to_rgb(values[name], parts["color"][name], finish, mask)
         values |= {name: tensor(array) for name, array in self.extra.items()} | self.lists
         data = {name: values[name] for name in self.order}
-        others = {part: parts[part] for part in (*PARTS[1:], *CONSTANTS[:2])}
+        others = {part: parts[part] for part in (*PARTS[1:], *CAMERA)}
         return Batch(self.windows, data, columns=self.columns, **others)
 
 
@@ -155,9 +165,9 @@ class Assembly:
                     sample.counts[name] = slot.counts
                 if spec.columns:
                     sample.columns[name] = spec.columns
-        for part in (sample.intrinsics, sample.distortion):
-            kind = "intrinsics" if part is sample.intrinsics else "distortion"
-            part.update({name: array[i] for name, array in self._parts[kind].items()})
+        for part in CAMERA:
+            own = getattr(sample, part)
+            own.update({name: array[i] for name, array in self._parts[part].items()})
         return sample
 
     def replace(self, i: int, sample: Sample) -> None:

@@ -6,7 +6,6 @@ Each kind has a file of its own: `_frame_job.py`, `_audio_job.py`, `_table_job.p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -14,30 +13,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._row_cache import RowCache
+from genlock._decoder_pool import DecoderPool
 from genlock.errors import error_context
 from genlock.opened import Opened
 from genlock.slots import Slot, SlotSpec
 from genlock.stream import Stream
-
-
-class Decoders(Protocol):
-    """Where jobs get decoders, one lease per use, and rows that were decoded before.
-
-    lease takes the first row that is wanted, so that a decoder which stands there is lent, and
-    the name of the decoder that the field asks for.
-    """
-
-    rows: RowCache
-
-    def lease(
-        self,
-        opened: Opened,
-        stream: str,
-        depth: bool,
-        row: int | None = None,
-        name: str = "auto",
-    ) -> AbstractContextManager[Any]: ...
 
 
 class Planned(Protocol):
@@ -62,7 +42,7 @@ class Planned(Protocol):
     @property
     def place(self) -> tuple[str, str]: ...
 
-    def fill(self, slot: Slot, decoders: Decoders) -> None: ...
+    def fill(self, slot: Slot, decoders: DecoderPool) -> None: ...
 
 
 @dataclass
@@ -95,7 +75,7 @@ class Job:
         """What belongs to the field's values in this window besides them, by kind."""
         return {}
 
-    def fill(self, slot: Slot, decoders: Decoders) -> None:
+    def fill(self, slot: Slot, decoders: DecoderPool) -> None:
         """Decode into the slot. Errors name recording, stream and time."""
         start_ns = int(self.plan.grid_ns[0]) if len(self.plan.grid_ns) else None
         slot.times[...] = self.plan.grid_ns
@@ -104,5 +84,5 @@ class Job:
         with error_context(self.opened.uri, self.stream.name, start_ns):
             self._values(slot, decoders)
 
-    def _values(self, slot: Slot, decoders: Decoders) -> None:
+    def _values(self, slot: Slot, decoders: DecoderPool) -> None:
         raise NotImplementedError

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from genlock._arguments import OnError, check_failures, decoders_of, work_of
 from genlock._local import Local
+from genlock._outgoing import Outgoing
 from genlock._progress import with_bar
 from genlock._remote import Remote
 from genlock._state import Position, identity, restored, saved
-from genlock._threads import ChannelClosed
 from genlock._trace import SpanLog, Tracing
 from genlock._work import Batches, Failure, Finished, Transform, Workers
 from genlock.batch import Batch
@@ -25,7 +24,7 @@ from genlock.stats import Stats, Tally
 from genlock.windows import Windows
 
 if TYPE_CHECKING:  # see Loader.__iter__
-    from genlock.device import Backend, Delivery, Device, Transfer
+    from genlock.device import Backend, Delivery, Device
 
 CACHE_BYTES = 1 << 30
 """Default of `cache_bytes`: 1 GiB."""
@@ -237,11 +236,8 @@ class _Iterator(Iterator[Batch]):
 
     def __init__(self, loader: Loader, batches: Batches, delivery: Delivery) -> None:
         self._loader = loader
-        self._batches = batches
-        self._delivery = delivery
         self._turn = loader._turn
-        self._sent: deque[tuple[Finished, Transfer | None]] = deque()
-        self._ending: BaseException | None = None
+        self._outgoing = Outgoing(batches, delivery, loader._spans, loader._stock)
         weakref.finalize(self, batches.stop).atexit = False
 
     def __next__(self) -> Batch:
@@ -253,33 +249,9 @@ class _Iterator(Iterator[Batch]):
             )
         with self._loader._tally.waiting(), self._loader._spans.span("wait for a batch"):
             while True:
-                self._send_ready()
-                if not self._sent:
-                    assert self._ending is not None
-                    raise self._ending
-                finished, transfer = self._sent.popleft()
+                finished, transfer = self._outgoing.next()
                 self._loader._received(finished)
                 if transfer is not None:
                     batch = transfer.arrived()
                     self._loader._tally.count(batch)
                     return batch
-
-    def _send_ready(self) -> None:
-        """Start copies while there is room ahead; wait only if no batch is on its way."""
-        while self._ending is None and len(self._sent) < self._delivery.backend.ahead:
-            try:
-                finished = self._batches.next(wait=not self._sent)
-                if finished is None:
-                    return
-                collated = finished.collated
-                if collated is not None:
-                    self._loader._stock(collated.block.nbytes, self._delivery.backend)
-                with self._loader._spans.span("copy"):
-                    transfer = None if collated is None else self._delivery.send(collated)
-                self._sent.append((finished, transfer))
-            except ChannelClosed:
-                closed = self._batches.stopped
-                self._ending = ClosedError("this loader is closed") if closed else StopIteration()
-            except Exception as error:
-                self._batches.stop()
-                self._ending = error

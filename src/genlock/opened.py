@@ -37,14 +37,10 @@ class Streams(dict[str, Stream]):
         self._uri = uri
 
     def __missing__(self, name: str) -> Stream:
-        raise self.unknown(name)
-
-    def unknown(self, name: str) -> StreamError:
-        """What to say of a name that is not there."""
         kinds = ", ".join(f"{s.name} ({s.info.modality})" for s in self.values())
         close = closest(name, self)
         hint = f" (did you mean {close!r}?)" if close else ""
-        return StreamError(
+        raise StreamError(
             f"{self._uri} has no stream {name!r}{hint}; it has {kinds or 'none'}",
             recording=self._uri,
             stream=name,
@@ -86,9 +82,7 @@ class Opened:
 
     def stream(self, field: Field) -> Stream:
         """The stream that a field reads. Raises StreamError, or the stream's own problem."""
-        stream = self.streams.get(field.stream)
-        if stream is None:
-            raise self.streams.unknown(field.stream)
+        stream = self.streams[field.stream]
         if stream.info.modality not in field.modalities:
             raise StreamError(
                 f"{type(field).__name__} cannot read {field.stream!r}: it is a "
