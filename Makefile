@@ -52,7 +52,8 @@ check: $(STAMP)  ## style, types, levels, exports
 	$(BIN)/lint-imports
 
 test-gpu: $(STAMP)  ## what needs CUDA; on a machine with a GPU, PYTHON's own torch serves too
-	$(BIN)/python -m pytest tests/gpu tests/test_device.py tests/test_color.py tests/test_loader.py
+	$(BIN)/python -m pytest tests/gpu tests/test_device.py tests/test_color.py tests/test_loader.py \
+		tests/test_changes.py tests/test_failures.py tests/test_state.py tests/test_closing.py
 
 $(VENV)/.lab: $(STAMP)
 	$(BIN)/pip install --quiet --constraint constraints.txt jupyterlab

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -51,3 +52,28 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from genlock import samples
 
     return samples.write(tmp_path_factory.mktemp("recordings") / "sample")
+
+
+@pytest.fixture(scope="session")
+def reference(sample: Path) -> list[list[Any]]:
+    """What two epochs of a loader hold, from one thread."""
+    from genlock.loader import Loader  # as it is, whatever a test puts in place of gl.Loader
+    from loading import FIELDS, epochs, windows
+
+    with Loader(windows(sample), FIELDS, batch_size=6, threads=1) as loader:
+        return epochs(loader, 2)
+
+
+@pytest.fixture
+def broken(sample: Path, tmp_path: Path) -> Iterator[Path]:
+    """The sample with two depth files cut short."""
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    for entry in sample.iterdir():
+        if entry.name != "depth":
+            (folder / entry.name).write_bytes(entry.read_bytes())
+    (folder / "depth").mkdir()
+    for i, picture in enumerate(sorted((sample / "depth").iterdir())):
+        data = picture.read_bytes()
+        (folder / "depth" / picture.name).write_bytes(data[: len(data) // 2] if i == 66 else data)
+    yield folder

@@ -10,9 +10,7 @@ import pytest
 
 import genlock as gl
 import transforms
-from test_loader import FIELDS, broken, epochs, failing_windows, reference, windows
-
-__all__ = ["broken", "reference"]  # fixtures
+from loading import FIELDS, epochs, failing_windows, windows
 
 CachingLoader = partial(gl.Loader, cache="ram", batch_size=6)
 

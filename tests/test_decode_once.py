@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import genlock as gl
-from genlock.opened import PATIENCE, DecoderPool
+from genlock._decoder_pool import PATIENCE, DecoderPool
 
 FIELDS = {
     "rgb": gl.Video("camera-rgb", rate=10, size=(32, 32)),

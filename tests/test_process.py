@@ -1,4 +1,4 @@
-"""A loader in a child process: the battery of `test_loader`, and what a process adds."""
+"""A loader in a child process: tests of one in this process again, and what a process adds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,18 @@ import pytest
 import torch
 
 import genlock as gl
+import test_changes
+import test_closing
+import test_failures
 import test_loader
+import test_state
 import transforms
 from genlock._remote import Remote
-from test_loader import FIELDS, as_bytes, epochs, windows
+from loading import ENDS, FIELDS, as_bytes, epochs, genlock_threads, windows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process=True needs Linux")
 
 ChildLoader = partial(gl.Loader, process=True)
-broken, reference = test_loader.broken, test_loader.reference  # fixtures
 
 
 @pytest.fixture
@@ -38,27 +41,28 @@ def in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- the same as with threads in this process ---------------------------------
 
 SAME = [
-    "a_batch_holds_what_read_gives",
-    "resumes_after_every_step_of_two_epochs",
-    "state_counts_what_was_received_not_what_was_prefetched",
-    "a_break_begins_the_next_epoch_and_a_load_continues",
-    "padding_keeps_the_shape_of_the_last_batch",
-    "a_transform_may_return_a_mapping_and_leave_fields_out",
-    "arrays_that_do_not_stack_are_named",
-    "the_first_failure_in_order_is_raised_with_its_place",
-    "skip_leaves_batches_shorter_and_everything_else_in_place",
-    "mask_keeps_shapes_and_the_other_fields",
-    "mask_keeps_shapes_when_a_recording_does_not_open",
-    "batches_that_are_kept_are_never_overwritten",
-    "list_of_a_loader_holds_different_batches",
-    "stats_name_the_stages_and_a_bottleneck",
-    "a_closed_loader_says_so",
+    test_loader.test_a_batch_holds_what_read_gives,
+    test_state.test_resumes_after_every_step_of_two_epochs,
+    test_state.test_state_counts_what_was_received_not_what_was_prefetched,
+    test_state.test_a_break_begins_the_next_epoch_and_a_load_continues,
+    test_loader.test_padding_keeps_the_shape_of_the_last_batch,
+    test_changes.test_a_transform_may_return_a_mapping_and_leave_fields_out,
+    test_changes.test_arrays_that_do_not_stack_are_named,
+    test_failures.test_the_first_failure_in_order_is_raised_with_its_place,
+    test_failures.test_skip_leaves_batches_shorter_and_everything_else_in_place,
+    test_failures.test_mask_keeps_shapes_and_the_other_fields,
+    test_failures.test_mask_keeps_shapes_when_a_recording_does_not_open,
+    test_loader.test_batches_that_are_kept_are_never_overwritten,
+    test_loader.test_list_of_a_loader_holds_different_batches,
+    test_loader.test_stats_name_the_stages_and_a_bottleneck,
+    test_closing.test_a_closed_loader_says_so,
 ]
 
 
-@pytest.mark.parametrize("name", SAME)
-def test_as_in_process(name: str, in_a_process: None, request: pytest.FixtureRequest) -> None:
-    test = getattr(test_loader, f"test_{name}")
+@pytest.mark.parametrize("test", SAME, ids=lambda test: test.__name__)
+def test_as_in_process(
+    test: Callable[..., None], in_a_process: None, request: pytest.FixtureRequest
+) -> None:
     needed = test.__code__.co_varnames[: test.__code__.co_argcount]
     test(**{argument: request.getfixturevalue(argument) for argument in needed})
 
@@ -71,19 +75,10 @@ def test_batches_are_those_of_the_same_loader_in_process(
         assert epochs(loader, 2) == reference
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        test_loader.by_close,
-        test_loader.by_leaving_the_block,
-        test_loader.by_an_exception,
-        test_loader.by_break_and_collection,
-        test_loader.by_exhaustion,
-    ],
-)
+@pytest.mark.parametrize("end", ENDS)
 def test_nothing_is_left_behind(sample: Path, end: Any) -> None:
     gc.collect()
-    threads, files = test_loader.genlock_threads(), len(os.listdir("/proc/self/fd"))
+    threads, files = genlock_threads(), len(os.listdir("/proc/self/fd"))
     mapped = shared_segments()
     loader = ChildLoader(windows(sample), FIELDS, batch_size=2)
     child = os.pidfd_open(pid(loader))
@@ -92,7 +87,7 @@ def test_nothing_is_left_behind(sample: Path, end: Any) -> None:
     gc.collect()
     assert has_ended(child)
     os.close(child)
-    assert test_loader.genlock_threads() == threads
+    assert genlock_threads() == threads
     assert len(os.listdir("/proc/self/fd")) <= files
     assert shared_segments() <= mapped
 

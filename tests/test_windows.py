@@ -1,4 +1,4 @@
-"""Windows: which there are, in which order, and who gets them, against plain loops over spans."""
+"""Windows as a sequence: who gets them, what tells them apart, what they take."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pickle
 import sys
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,121 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from genlock._span_table import SpanTable
 from genlock.errors import WindowError
-from genlock.stream import Span, SpanTable
+from genlock.stream import Span
 from genlock.windows import Window, Windows
-
-S = 1_000_000_000
-
-
-def spans_of(*seconds: float) -> list[Span]:
-    """Spans named a, b, … of given lengths, each starting 1000 s after the one before."""
-    starts = [1000 * S * (number + 1) for number in range(len(seconds))]
-    names = [chr(ord("a") + number) for number in range(len(seconds))]
-    ends = [start + round(length * S) for start, length in zip(starts, seconds, strict=True)]
-    return [Span(*span) for span in zip(names, starts, ends, strict=True)]
-
-
-def tiled(spans: list[Span], duration: int, stride: int, tail: str) -> list[tuple[str, int]]:
-    """The same windows one by one."""
-    found = []
-    for uri, start, end in spans:
-        while (start + duration <= end) if tail == "drop" else (start < end):
-            found.append((uri, start))
-            start += stride
-    return found
-
-
-def places(windows: Any) -> list[tuple[str, int]]:
-    return [(window.recording, window.start_ns) for window in windows]
-
-
-# which windows there are
-
-small_spans = st.lists(
-    st.tuples(st.integers(-50, 50), st.integers(0, 60)).map(lambda s: (s[0], s[0] + s[1])),
-    max_size=8,
-).map(lambda ends: [Span(f"r{n}", start, end) for n, (start, end) in enumerate(ends)])
-nanoseconds = st.integers(1, 70).map(lambda ns: Fraction(ns, S))
-
-
-@given(small_spans, nanoseconds, nanoseconds, st.sampled_from(["drop", "pad"]))
-def test_windows_tile_every_span(
-    spans: list[Span], duration: Fraction, stride: Fraction, tail: Any
-) -> None:
-    windows = Windows(spans, duration=duration, stride=stride, tail=tail)
-    assert places(windows) == tiled(spans, int(duration * S), int(stride * S), tail)
-    assert [window.index for window in windows] == list(range(len(windows)))
-    assert {window.duration_ns for window in windows} <= {int(duration * S)}
-
-
-def test_a_stride_is_an_exact_decimal_and_defaults_to_the_duration() -> None:
-    windows = Windows(spans_of(1), duration=0.1)
-    assert windows.stride_ns == windows.duration_ns == S // 10
-    assert len(windows) == 10
-    assert windows[9].start_ns == 1000 * S + 9 * (S // 10)
-    assert Windows(spans_of(1), duration="0.3", stride=Fraction(1, 3)).stride_ns == 333_333_333
-    assert Windows(spans_of(1), duration=np.float32(0.1)).duration_ns == S // 10
-
-
-def test_a_span_shorter_than_the_duration_gives_no_window_or_a_padded_one() -> None:
-    assert len(Windows(spans_of(1.5), duration=2)) == 0
-    assert places(Windows(spans_of(1.5), duration=2, tail="pad")) == [("a", 1000 * S)]
-
-
-def test_empty_windows_say_so_and_have_no_positions() -> None:
-    for shuffle in (False, True, "blocks"):
-        windows = Windows([], duration=2, shuffle=shuffle)
-        assert len(windows) == 0
-        assert list(windows) == []
-        assert "no windows" in repr(windows)
-        assert windows.order(3).indices([]).tolist() == []
-        with pytest.raises(IndexError, match="position 0 of 0 windows"):
-            windows[0]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"duration": 0}, "duration"),
-        ({"duration": -1}, "duration"),
-        ({"duration": 1e-10}, "duration must be from 1 ns"),
-        ({"duration": "two"}, "duration is a number of seconds, not 'two'"),
-        ({"duration": float("nan")}, "duration"),
-        ({"duration": float("inf")}, "duration"),
-        ({"duration": 1e300}, "duration"),
-        ({"duration": True}, "duration is a number of seconds, not True"),
-        ({"duration": 1, "stride": 0}, "stride"),
-        ({"duration": 1, "stride": -0.5}, "stride"),
-        ({"duration": 1, "stride": 1e-9, "tail": "keep"}, "tail is 'drop' or 'pad', not 'keep'"),
-        ({"duration": 1, "shuffle": "block"}, "shuffle is True, False or 'blocks', not 'block'"),
-        ({"duration": 1, "shuffle": None}, "shuffle"),
-        ({"duration": 1, "seed": -1}, "seed must be from 0"),
-        ({"duration": 1, "seed": 2**64}, "seed"),
-        ({"duration": 1, "seed": 0.5}, "seed is a whole number, not 0.5"),
-        ({"duration": 1, "shuffle": "blocks", "lanes": 0}, "lanes"),
-        ({"duration": 1, "shuffle": "blocks", "lanes": True}, "lanes is a whole number"),
-        ({"duration": 1, "shuffle": "blocks", "block": 0}, "block"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(WindowError, match=message):
-        Windows(spans_of(10), **options)
-
-
-def test_spans_that_cannot_be_are_refused() -> None:
-    with pytest.raises(WindowError, match=r"the span of b ends before it starts"):
-        Windows([Span("a", 0, 5), Span("b", 5, 4)], duration=1)
-    for spans in (["a/", "b.vrs"], [("a", 0)], [("a", 0, 2**70)], 5):
-        with pytest.raises(WindowError, match="spans are"):
-            Windows(spans, duration=1)  # type: ignore[arg-type]
-    with pytest.raises(WindowError, match="more than"):
-        Windows([Span("a", 0, 2**62)], duration=1, stride=1e-9)
-
-
-# a sequence
-
-many = Windows(spans_of(10, 3, 0.5, 7), duration=1, stride=0.5, shuffle=True, seed=4)
+from laid_windows import S, many, places, spans_of
 
 
 def test_windows_are_a_sequence() -> None:
@@ -174,68 +63,6 @@ def test_indices_take_any_shape_and_refuse_what_is_no_position() -> None:
     for wrong in ([-1], [len(many)], [0.5]):
         with pytest.raises(IndexError, match="positions"):
             order.indices(wrong)
-
-
-# the order of an epoch
-
-shuffles = st.sampled_from([False, True, "blocks"])
-
-
-@given(
-    st.integers(1, 400), shuffles, st.integers(1, 12), st.integers(1, 9), st.integers(0, 99),
-    st.integers(0, 9),
-)  # fmt: skip
-def test_every_epoch_visits_every_window_once_over_all_ranks(
-    count: int, shuffle: Any, lanes: int, block: int, seed: int, epoch: int
-) -> None:
-    windows = Windows(
-        [Span("a", 0, count // 2), Span("b", 0, count - count // 2)],
-        duration=1e-9, shuffle=shuffle, seed=seed, lanes=lanes, block=block,
-    )  # fmt: skip
-    whole = [window.index for window in windows.order(epoch)]
-    assert sorted(whole) == list(range(count))
-    for world_size in (w for w in range(1, lanes + 1) if lanes % w == 0):
-        ranks = [windows.shard(rank, world_size) for rank in range(world_size)]
-        orders = [rank.order(epoch) for rank in ranks]
-        for rank, order in enumerate(orders):
-            assert [window.index for window in order] == whole[rank::world_size]
-            assert list(order.positions) == list(range(rank, count, world_size))
-        blocks = [set(order.blocks(np.arange(len(order))).tolist()) for order in orders]
-        assert sum(map(len, blocks)) == len(set().union(*blocks))
-
-
-@pytest.mark.parametrize("shuffle", [True, "blocks"])
-def test_the_order_follows_from_seed_and_epoch_alone(shuffle: Any) -> None:
-    def made(seed: int) -> Windows:
-        return Windows(spans_of(300), duration=1, shuffle=shuffle, seed=seed, lanes=4, block=5)
-
-    assert places(made(1).order(2)) == places(made(1).order(2))
-    assert places(made(1)) == places(made(1).order(0))
-    orders = [tuple(places(made(seed).order(epoch))) for seed in (0, 1) for epoch in (0, 1, 2)]
-    assert len(set(orders)) == 6
-    for wrong in (-1, 0.5, True):
-        with pytest.raises(WindowError, match="epoch"):
-            made(1).order(wrong)  # type: ignore[arg-type]
-
-
-def test_blocks_are_neighbours_in_lanes() -> None:
-    windows = Windows(spans_of(600), duration=1, shuffle="blocks", lanes=8, block=6)
-    positions = np.arange(len(windows))
-    blocks, indices = windows.blocks(positions), windows.indices(positions)
-    for first in range(len(windows)):
-        batch = blocks[first : first + windows.lanes]
-        assert len(set(batch.tolist())) == len(batch)
-    held = [np.flatnonzero(blocks == block) for block in np.unique(blocks)]
-    assert sorted({len(one) for one in held}) == [1, 8]
-    assert sum(len(one) == 8 for one in held) == 72
-    for one in held:
-        assert len(set(one % 8)) == 1
-        assert ((np.diff(indices[one]) % 600) == 1).all()
-
-
-def test_without_blocks_each_window_is_a_block_and_there_are_no_lanes() -> None:
-    assert many.lanes is None
-    assert many.blocks(np.arange(9)).tolist() == many.indices(np.arange(9)).tolist()
 
 
 # who gets them
@@ -364,155 +191,6 @@ def test_a_selection_splits_by_recording() -> None:
     assert [len(set(part.recordings)) for part in parts] == [5, 5]
     assert sorted(places(parts[0]) + places(parts[1])) == places(windows)
     assert not set(parts[0].recordings) & set(parts[1].recordings)
-
-
-# annotated clips
-
-
-def test_clips_come_as_listed() -> None:
-    table = [
-        ("b", 5, 0.5, "run"),
-        (Path("a"), np.int64(7), 2, 1),
-        ("b", 9, "0.25"),
-        ("a", 0, 1, None),
-    ]
-    windows = Windows.at(table)
-    assert list(windows) == [
-        Window("b", 5, S // 2, 0, "run"),
-        Window("a", 7, 2 * S, 1, 1),
-        Window("b", 9, S // 4, 2, None),
-        Window("a", 0, S, 3, None),
-    ]
-    assert list(windows.recordings) == ["b", "a"]
-    assert windows.duration_ns is None
-    assert windows.stride_ns is None
-    assert Windows.at([("a", 0, 1), ("b", 9, 1.0)]).duration_ns == S
-    assert len(Windows.at([])) == 0
-
-
-def test_a_clip_without_a_duration_is_the_whole_recording() -> None:
-    spans = [Span("a", 100, 400), Span("b", 7, 9), Span("c", 5, 5)]
-    for given_spans in (spans, SpanTable(spans)):
-        windows = Windows.at([("b", None, None, 1), ("a", 0, None)], spans=given_spans)
-        assert list(windows) == [Window("b", 7, 2, 0, 1), Window("a", 100, 300, 1)]
-    with pytest.raises(WindowError, match=r"row 0, .*the span of d is not known"):
-        Windows.at([("d", None, None)], spans=spans)
-    with pytest.raises(WindowError, match=r"row 0, .*the span of c is empty"):
-        Windows.at([("c", None, None)], spans=spans)
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        ("a", 0.5, 1), ("a", None, 1), ("a", "0", 1), ("a", 0, 0), ("a", 0, -1), ("a", 0, "x"),
-        ("a", 0), ("a", 0, 1, "label", "more"), (5, 0, 1), ("a", 2**64, 1), "a", 5,
-    ],
-)  # fmt: skip
-def test_clips_that_cannot_be_are_refused_by_row(row: Any) -> None:
-    with pytest.raises(WindowError, match=r"clips are rows of .*row 1, "):
-        Windows.at([("a", 0, 1), row])
-
-
-def test_labels_keep_their_values_and_types() -> None:
-    labels = [1, True, 1.0, "1", b"1", None, -0.0, 0.0, {"k": [1]}, (1, True), "walk", "walk"]
-    windows = Windows.at([("a", 0, 1, label) for label in labels])
-    found = [window.label for window in windows]
-    assert [repr(label) for label in found] == [repr(label) for label in labels]
-    assert found[8] is labels[8]
-
-
-def test_clips_shuffle_shard_select_and_split() -> None:
-    table = [(f"r{n % 7}", n, 1, n) for n in range(70)]
-    windows = Windows.at(table, shuffle="blocks", lanes=4, block=3, seed=1)
-    assert sorted(window.label for window in windows) == list(range(70))
-    assert [window.label for window in windows] != list(range(70))
-    parts = windows.split([0.6, 0.4])
-    assert [len(part) for part in parts] == [40, 30]
-    assert all(window.label % 7 == int(window.recording[1:]) for part in parts for window in part)
-    assert not set(parts[0].recordings) & set(parts[1].recordings)
-    halves = [windows.shard(rank, 2) for rank in (0, 1)]
-    assert sorted(w.label for half in halves for w in half) == list(range(70))
-
-
-# mixes
-
-
-def test_a_mix_takes_turns_by_weight_and_keeps_each_order() -> None:
-    a = Windows(spans_of(60), duration=1, shuffle=True, seed=1)
-    b = Windows([Span("z", 0, 400 * S)], duration=2, shuffle=True, seed=2)
-    mix = Windows.mix([a, b], weights=[0.75, 0.25], seed=5)
-    assert len(mix) == 81  # then it is a's turn, which has given its 60
-    for epoch in (0, 3):
-        order = mix.order(epoch)
-        from_a = [window for window in order if window.recording == "a"]
-        from_b = [window for window in order if window.recording == "z"]
-        assert places(from_a) == places(a.order(epoch))
-        assert places(from_b) == places(b.order(epoch)[:21])
-    for first in range(0, 80, 4):
-        assert [window.recording for window in mix[first : first + 4]].count("z") == 1
-    assert [mix.by_index[i].index for i in (0, 59, 60, 259)] == [0, 59, 60, 259]
-    assert places(mix.by_index) == places(a.by_index) + places(b.by_index)
-    assert list(mix.recordings) == ["a", "z"]
-    assert (mix.duration_ns, mix.seed, mix.shuffle, mix.lanes) == (None, 5, True, None)
-
-
-def test_a_mix_by_length_uses_every_window() -> None:
-    a, b = (Windows(spans_of(length), duration=1) for length in (30, 50))
-    mix = Windows.mix([a, b])
-    assert sorted(window.index for window in mix) == list(range(80))
-    assert mix.duration_ns == S
-
-
-def test_a_mix_of_blocks_keeps_blocks_to_a_rank() -> None:
-    parts = [
-        Windows(spans_of(length), duration=1, shuffle="blocks", seed=seed, lanes=8, block=5)
-        for seed, length in enumerate((400, 300))
-    ]
-    mix = Windows.mix([*parts, Windows(spans_of(90), duration=1)], weights=[5, 3, 1])
-    assert mix.lanes == 8
-    ranks = [mix.shard(rank, 4) for rank in range(4)]
-    assert sorted(w.index for rank in ranks for w in rank) == sorted(w.index for w in mix)
-    blocks = [set(rank.blocks(np.arange(len(rank))).tolist()) for rank in ranks]
-    assert sum(map(len, blocks)) == len(set().union(*blocks))
-    all_blocks = mix.blocks(np.arange(len(mix)))
-    assert all(len(set(all_blocks[first : first + 8])) == 8 for first in range(len(mix) - 8))
-    counts = np.bincount([int(w.index >= 400) + int(w.index >= 700) for w in mix])
-    assert np.abs(counts / len(mix) - np.array([5, 3, 1]) / 9).max() < 0.01
-
-
-def test_a_mix_selects_splits_and_mixes_again() -> None:
-    a = Windows([Span(f"r{n}", 0, 4 * S) for n in range(10)], duration=1)
-    b = Windows([Span(f"r{n}", 0, 4 * S) for n in range(5, 15)], duration=2)
-    mix = Windows.mix([a, b], weights=[1, 1])
-    train, val = mix.split([0.8, 0.2])
-    assert not {w.recording for w in train} & {w.recording for w in val}
-    assert len(set(train.recordings)) == 12
-    assert len(set(val.recordings)) == 3
-
-    some = mix.select([0, 1, 45, 50])
-    assert places(some.by_index) == [places(mix.by_index)[i] for i in (0, 1, 45, 50)]
-    assert len(some) == 4
-
-    nested = Windows.mix([mix, Windows([Span("z", 0, 9 * S)], duration=1)])
-    assert len({w.index for w in nested}) == len(nested)
-    assert {w.recording for w in nested} >= {"z", "r0", "r14"}
-
-
-def test_mixes_that_cannot_be_are_refused() -> None:
-    a = Windows(spans_of(100), duration=1, shuffle="blocks", lanes=8)
-    other = Windows(spans_of(100), duration=1, shuffle="blocks", lanes=4)
-    with pytest.raises(WindowError, match=r"differ in lanes: \[4, 8\]"):
-        Windows.mix([a, other])
-    with pytest.raises(WindowError, match=r"number 1 of the mix has 5 windows.*8 lanes"):
-        Windows.mix([a, Windows(spans_of(5), duration=1)])
-    with pytest.raises(WindowError, match="number 0 of the mix has 0 windows"):
-        Windows.mix([Windows([], duration=1)])
-    for weights in ([1], [1, 0], [1, -1], ["a", "b"], []):
-        with pytest.raises(WindowError, match="weights"):
-            Windows.mix([a, a], weights=weights)
-    for parts in ([], [a.shard(0, 2), a]):
-        with pytest.raises(WindowError, match="whole windows"):
-            Windows.mix(parts)
 
 
 # what a run is told apart by

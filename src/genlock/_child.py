@@ -19,7 +19,8 @@ from functools import partial
 from itertools import count
 from typing import Any, NoReturn
 
-from genlock._epoch import Engine, Epoch
+from genlock._epoch import Epoch
+from genlock._local import Local
 from genlock._memory import ArraySpec, Block, Ring, block_size, carve
 from genlock._shared import Segments
 from genlock._threads import Channel, ChannelClosed, Runner
@@ -46,7 +47,7 @@ class Server:
     def __init__(self, work: Work, wire: Wire) -> None:
         self.wire = wire
         self.segments = Segments()
-        self.engine = Engine(work, self.segments.allocate)
+        self.workers = Local(work, self.segments.allocate)
         self._extras = Ring(work.prefetch + 2, self.segments.allocate)
         self._lent: dict[int, Block] = {}
         self._leases = count()
@@ -54,14 +55,14 @@ class Server:
 
     def take(self, ask: Ask) -> None:
         """Free what the parent has done with, and note that it wants one more."""
-        self.engine.spans.follow(ask.traced)
+        self.workers.spans.follow(ask.traced)
         for lease in ask.free:
             self._lent.pop(lease, None)
         if ask.begin is not None:
             serial, epoch, first, gpu = ask.begin
             self._requests.close(discard=True)
             self._requests = Channel(sys.maxsize)
-            running = self.engine.begin(epoch, first, gpu)
+            running = self.workers.begin(epoch, first, gpu)
             Runner("send", partial(self._send_epoch, running, serial, self._requests))
         self._requests.put(None)
 
@@ -103,12 +104,12 @@ class Server:
         return self._parcel(serial, error=CarriedError.of(error))
 
     def _parcel(self, serial: int, **what: Any) -> Parcel:
-        return Parcel(serial, self.engine.progress(), spans=self.engine.spans.take(), **what)
+        return Parcel(serial, self.workers.progress(), spans=self.workers.spans.take(), **what)
 
     def _send(self, parcel: Parcel) -> None:
         blocks = parcel.collated.blocks if parcel.collated is not None else []
         unsent = self.segments.unsent([block.segment for block in blocks])
-        with self.engine.spans.span("send"), unsent as (new, descriptors):
+        with self.workers.spans.span("send"), unsent as (new, descriptors):
             self.wire.send((parcel, new), descriptors)
 
     def _placed(self, collated: Collated) -> CollatedAt:

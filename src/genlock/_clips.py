@@ -11,18 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from genlock._window_set import (
-    Indices,
-    Picked,
-    Primary,
-    Spans,
-    Window,
-    as_table,
-    digest,
-    positive_ns,
-)
+from genlock._numbers import positive_ns
+from genlock._span_table import Spans, SpanTable, as_table
+from genlock._window_set import Indices, Picked, Primary, Window, digest
 from genlock.errors import WindowError
-from genlock.stream import Span, SpanTable
+from genlock.stream import Span
 
 SHARED = (str, bytes, int)
 """Types of labels that are held once, however many clips carry them."""

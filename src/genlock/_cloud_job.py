@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from genlock._decoder_pool import DecoderPool
 from genlock._memory import ArraySpec
 from genlock.align import Plan
 from genlock.errors import DecodeError, StreamError
 from genlock.fields import Points
-from genlock.jobs import Decoders, Job
+from genlock.jobs import Job
 from genlock.slots import Slot, SlotSpec
 
 
@@ -26,9 +27,7 @@ class CloudJob(Job):
     field: Points
     plan: Plan
 
-    @property
-    def pool(self) -> str:  # type: ignore[override]
-        return "image"
+    pool: ClassVar[str] = "image"
 
     @property
     def spec(self) -> SlotSpec:
@@ -49,7 +48,7 @@ class CloudJob(Job):
         assert self.stream.counts is not None, "clouds are counted when their file is opened"
         return int(self.stream.counts[self.plan.rows[self.plan.mask, 0]].max(initial=0))
 
-    def _values(self, slot: Slot, decoders: Decoders) -> None:
+    def _values(self, slot: Slot, decoders: DecoderPool) -> None:
         assert slot.counts is not None
         slot.values[...] = 0
         slot.counts[...] = 0

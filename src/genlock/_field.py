@@ -52,6 +52,13 @@ class Field:
             raise self._fail(f"{name} is a list, not {value!r}")
         return tuple(value)
 
+    def _names(self, name: str, value: Any) -> tuple[str, ...]:
+        """One name, or a list of them."""
+        names = (value,) if isinstance(value, str) else self._listed(name, value)
+        if not names or not all(isinstance(n, str) for n in names):
+            raise self._fail(f"{name} are names, at least one, not {names!r}")
+        return names
+
     def fingerprint(self) -> str:
         """A text that two fields share exactly if they ask for the same."""
         options = ((f.name, getattr(self, f.name)) for f in fields(self))
@@ -92,12 +99,8 @@ class GridField(Field):
             raise self._fail(f"method {self.method!r} is not one of {', '.join(self.methods)}")
         if self.at is not None and not isinstance(self.at, str):
             raise self._fail(f"at is the name of another field, not {self.at!r}")
-        if self.rate is not None and not 0 < self._number("rate", self.rate) <= SECOND_NS:
-            raise self._fail(f"rate must be positive and at most 1e9 Hz, not {self.rate}")
-        if self.rate is not None and not isinstance(self.rate, int | float | str):
-            object.__setattr__(
-                self, "rate", exact(self.rate)
-            )  # some of NumPy do not hash
+        if self.rate is not None:
+            self._check_rate(self.rate)
         for name in ("tolerance", "max_gap"):
             value = getattr(self, name)
             if value is not None and self._number(name, value) < 0:
@@ -107,6 +110,13 @@ class GridField(Field):
             for offset in offsets:
                 self._number("each of offsets", offset)
             object.__setattr__(self, "offsets", offsets)
+
+    def _check_rate(self, rate: Seconds) -> None:
+        hertz = self._number("rate", rate)
+        if not 0 < hertz <= SECOND_NS:
+            raise self._fail(f"rate must be positive and at most 1e9 Hz, not {rate}")
+        if not isinstance(rate, int | float | str):
+            object.__setattr__(self, "rate", hertz)  # some of NumPy do not hash
 
     @cached_property
     def offsets_ns(self) -> tuple[int, ...]:

@@ -14,13 +14,13 @@ from typing import Any, Literal, Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from genlock._numbers import whole_number
 from genlock._permutation import Blocked, Interleaved, Permutation, Shuffled, Straight
 from genlock._window_set import Window, WindowSet
 from genlock.errors import WindowError
 
 Shuffle = bool | Literal["blocks"]
 
-LARGEST = 2**64 - 1
 MOST_LANES = 2**16
 LONGEST_BLOCK = 2**20
 CHUNK = 4096
@@ -203,12 +203,3 @@ class Order(Sequence[Window]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self)} of {self._permutation.size} windows)"
-
-
-def whole_number(name: str, value: Any, least: int, most: int = LARGEST) -> int:
-    """The value as an int. Raises WindowError unless it is a whole number within bounds."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise WindowError(f"{name} is a whole number, not {value!r}")
-    if not least <= value <= most:
-        raise WindowError(f"{name} must be from {least} to {most}, not {value}")
-    return int(value)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock.jobs import Decoders, Planned
+from genlock._decoder_pool import DecoderPool
+from genlock.jobs import Planned
 from genlock.slots import Slot, SlotSpec
 from genlock.windows import Window
 
@@ -30,7 +31,7 @@ class KeptField:
 
     pool: ClassVar[str] = "cache"
 
-    def fill(self, slot: Slot, decoders: Decoders) -> None:
+    def fill(self, slot: Slot, decoders: DecoderPool) -> None:
         """Copy into the slot."""
         if self.spec is None:
             slot.values.extend(self.slot.values)

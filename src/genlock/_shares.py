@@ -7,19 +7,7 @@ import sys
 from collections.abc import Sequence
 from fractions import Fraction
 
-from genlock._nanoseconds import Seconds, exact
 from genlock.errors import WindowError
-
-
-def fractions_of(name: str, values: Sequence[Seconds]) -> list[Fraction]:
-    """Numbers read as exact decimals. Raises WindowError, naming what they are."""
-    try:
-        fractions = [exact(value) for value in values]
-    except (ValueError, ZeroDivisionError) as error:
-        raise WindowError(f"{name} are numbers, not {values!r}") from error
-    if not fractions:
-        raise WindowError(f"{name} must hold at least one number")
-    return fractions
 
 
 def apportion(count: int, shares: Sequence[Fraction]) -> list[int]:

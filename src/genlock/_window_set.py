@@ -21,13 +21,12 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._nanoseconds import SECOND_NS, Seconds, to_ns
-from genlock.errors import GenlockError, WindowError
-from genlock.stream import Span, SpanTable
+from genlock._nanoseconds import SECOND_NS
+from genlock._span_table import Spans, SpanTable, as_table
+from genlock.errors import WindowError
 
 Indices = NDArray[np.int64]
 Tail = Literal["drop", "pad"]
-Spans = SpanTable | Iterable[Span]
 
 MOST_WINDOWS = 2**40
 
@@ -243,29 +242,6 @@ class Joined(WindowSet):
 
     def identity(self) -> dict[str, Any]:
         return {"parts": [part.identity() for part in self._parts]}
-
-
-def as_table(spans: Spans) -> SpanTable:
-    """Spans in compact arrays. Raises WindowError for anything that is not spans."""
-    if isinstance(spans, SpanTable):
-        return spans
-    try:
-        return SpanTable(spans)
-    except GenlockError:  # of whatever gives the spans
-        raise
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise WindowError(f"spans are (uri, start_ns, end_ns), in int64 ns: {error}") from error
-
-
-def positive_ns(name: str, seconds: Seconds, least: int = 1) -> int:
-    """A duration in ns. Raises WindowError unless it is at least `least` and below 146 years."""
-    try:
-        ns = to_ns(seconds)
-    except (ValueError, ZeroDivisionError) as error:
-        raise WindowError(f"{name} is a number of seconds, not {seconds!r}") from error
-    if not least <= ns < 2**62:
-        raise WindowError(f"{name} must be from {least} ns to 2**62 ns, not {seconds!r} seconds")
-    return ns
 
 
 def _common(values: Iterable[int | None]) -> int | None:

@@ -2,8 +2,8 @@
 
     Loader ─ Work ─► Workers ─ begin(epoch, first, gpu) ─► Batches ─ next ─► Finished ─► device
 
-`_epoch.Engine` are the workers in this process; `_remote.Remote` those in a child process, which
-runs an `Engine` of its own.
+`_local.Local` are the workers in this process; `_remote.Remote` those in a child process, which
+runs a `Local` of its own.
 """
 
 from __future__ import annotations

@@ -13,25 +13,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._memory import ArraySpec, Block, Ring, block_size, carve
+from genlock._changes import stack, take_changes
+from genlock._layout import (
+    ARRAYS,
+    CAMERA,
+    CONSTANTS,
+    PARTS,
+    Jobs,
+    Layout,
+    by_part,
+    common_specs,
+    layout_of,
+)
+from genlock._memory import Block, Ring, block_size, carve
 from genlock.batch import Batch, Sample
 from genlock.color import Finish, finish_of, to_rgb
-from genlock.errors import FieldError
 from genlock.jobs import Planned
 from genlock.slots import Slot, SlotSpec
 from genlock.windows import Window
 
 if TYPE_CHECKING:  # importing torch takes longer than all else together, and workers need none
     import torch
-
-ARRAYS = ("values", "mask", "times", "source_times", "counts")
-"""What a `Slot` holds, in its order; only point clouds have counts."""
-PARTS = (*ARRAYS, "lengths")
-CONSTANTS = ("intrinsics", "distortion", "color")
-"""Arrays that belong to a field's values as a whole, where its jobs have them (`Job.constants`)."""
-
-LONG = (np.dtype(np.longdouble), np.dtype(np.clongdouble))
-"""Numbers that torch has no type for."""
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Collated:
 
     windows: list[Window]
     block: Block
-    layout: list[tuple[str, str, ArraySpec]]
+    layout: Layout
     extra: dict[str, NDArray[Any]]
     lists: dict[str, list[Any]]
     order: list[str]
@@ -58,25 +60,15 @@ class Collated:
 
     def batch(self, arrays: Sequence[Any], tensor: Callable[[NDArray[Any]], torch.Tensor]) -> Batch:
         """Make the batch from tensors laid out as `layout`; `tensor` takes `extra` over."""
-        parts = _by_part(self.layout, arrays)
+        parts = by_part(self.layout, arrays)
         values = parts["values"]
         for name, finish in self.finishes.items():
             mask = parts["mask"][name]
             values[name] = to_rgb(values[name], parts["color"][name], finish, mask)
         values |= {name: tensor(array) for name, array in self.extra.items()} | self.lists
         data = {name: values[name] for name in self.order}
-        others = {part: parts[part] for part in (*PARTS[1:], *CONSTANTS[:2])}
+        others = {part: parts[part] for part in (*PARTS[1:], *CAMERA)}
         return Batch(self.windows, data, columns=self.columns, **others)
-
-
-def _by_part(
-    layout: Sequence[tuple[str, str, ArraySpec]], arrays: Sequence[Any]
-) -> dict[str, dict[str, Any]]:
-    """Arrays of a layout by what they are and by field name."""
-    parts: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, *CONSTANTS)}
-    for (part, name, _), array in zip(layout, arrays, strict=True):
-        parts[part][name] = array
-    return parts
 
 
 def finished(sample: Sample, jobs: Mapping[str, Planned]) -> Sample:
@@ -105,33 +97,21 @@ class Assembly:
     def __init__(
         self,
         windows: Sequence[Window],
-        jobs: Sequence[Mapping[str, Planned] | None],
+        jobs: Jobs,
         templates: Mapping[str, SlotSpec | None],
         ring: Ring,
     ) -> None:
         self.windows = list(windows)
         self.jobs = jobs
-        self._specs = _common_specs(jobs, templates)
-        size = len(jobs)
+        self._specs = common_specs(jobs, templates)
         self._lists: dict[str, list[Any]] = {
             name: [[] for _ in jobs] for name, spec in self._specs.items() if spec is None
         }
-        self._layout = [
-            (part, name, array)
-            for name, spec in self._specs.items()
-            if spec is not None
-            for part, array in zip(ARRAYS, spec.arrays(size), strict=False)
-        ]
-        self._layout += [
-            ("lengths", name, ArraySpec((size,), np.dtype(np.int64)))
-            for name, spec in self._specs.items()
-            if spec is not None
-        ]
-        self._layout += _constants(jobs)
+        self._layout = layout_of(self._specs, jobs)
         self._ring = ring
         arrays = [array for _, _, array in self._layout]
         self._block = ring.lend(block_size(arrays))
-        self._parts = _by_part(self._layout, carve(self._block, arrays))
+        self._parts = by_part(self._layout, carve(self._block, arrays))
         self._changed: dict[int, Sample] = {}
         for i, planned in enumerate(jobs):
             self._prepare(i, planned)
@@ -185,9 +165,9 @@ class Assembly:
                     sample.counts[name] = slot.counts
                 if spec.columns:
                     sample.columns[name] = spec.columns
-        for part in (sample.intrinsics, sample.distortion):
-            kind = "intrinsics" if part is sample.intrinsics else "distortion"
-            part.update({name: array[i] for name, array in self._parts[kind].items()})
+        for part in CAMERA:
+            own = getattr(sample, part)
+            own.update({name: array[i] for name, array in self._parts[part].items()})
         return sample
 
     def replace(self, i: int, sample: Sample) -> None:
@@ -197,13 +177,8 @@ class Assembly:
         have another length.
         """
         for name, spec in self._specs.items():
-            if spec is None:
-                continue
-            slot = self.slot(i, name)
-            for part in ARRAYS[1:]:
-                own, given = getattr(slot, part), getattr(sample, part).get(name)
-                if own is not None and given is not None:
-                    _put(own, given, f"the {part} of field {name!r}", self.windows[i])
+            if spec is not None:
+                take_changes(self.slot(i, name), name, sample, self.windows[i])
         self._changed[i] = sample
 
     def collate(self, keep: Sequence[int] | None = None) -> Collated:
@@ -218,7 +193,8 @@ class Assembly:
         lists, order = self._lists, list(self._specs)
         if any(sample is not None for sample in samples):
             full = [s if s is not None else self.sample(i) for i, s in enumerate(samples)]
-            extra, lists, order = self._stack(full)
+            padding = len(self.jobs) - len(self.windows)
+            extra, lists, order = stack(full, self.windows, padding, self._is_untouched)
         finishes = {
             name: finish
             for name in order
@@ -238,28 +214,6 @@ class Assembly:
         if planned is None or name not in planned:
             return None
         return finish_of(planned[name].field)
-
-    def _stack(
-        self, samples: list[Sample]
-    ) -> tuple[dict[str, NDArray[Any]], dict[str, list[Any]], list[str]]:
-        extra: dict[str, NDArray[Any]] = {}
-        lists: dict[str, list[Any]] = {}
-        for sample, window in zip(samples, self.windows, strict=True):
-            if sample.keys() != samples[0].keys():
-                raise FieldError(
-                    f"the transform gave {sorted(map(str, sample))} at {window.start_ns} ns, but "
-                    f"{sorted(map(str, samples[0]))} for the first sample of the batch",
-                    recording=window.recording,
-                )
-        for name in samples[0]:
-            values = [sample[name] for sample in samples]
-            if not all(map(_is_numeric, values)):
-                lists[name] = values
-            elif not all(self._is_untouched(name, i, v) for i, v in enumerate(values)):
-                padding = len(self.jobs) - len(self.windows)
-                values += [np.zeros_like(values[0])] * padding
-                extra[name] = _stacked(name, values, self.windows)
-        return extra, lists, list(samples[0])
 
     def _is_untouched(self, name: str, i: int, value: Any) -> bool:
         if self._specs.get(name) is None or not isinstance(value, np.ndarray):
@@ -281,78 +235,3 @@ class Assembly:
             if old in self._changed:
                 kept._changed[new] = self._changed[old]
         return kept
-
-
-def _common_specs(
-    jobs: Sequence[Mapping[str, Planned] | None], templates: Mapping[str, SlotSpec | None]
-) -> dict[str, SlotSpec | None]:
-    specs = dict(templates) if not any(jobs) else {}
-    for planned in filter(None, jobs):
-        for name, job in planned.items():
-            spec, known = job.spec, specs.get(name)
-            if spec is not None and known is not None and spec != known:
-                _check_same(name, known, spec, job)
-                spec = known.holding(spec)
-            specs[name] = spec
-    return specs
-
-
-def _constants(jobs: Sequence[Mapping[str, Planned] | None]) -> list[tuple[str, str, ArraySpec]]:
-    """Where each field's constants go: the largest shape among the samples."""
-    shapes: dict[tuple[str, str], tuple[int, ...]] = {}
-    for planned in filter(None, jobs):
-        for name, job in planned.items():
-            for part, constant in job.constants.items():
-                known = shapes.get((part, name), constant.shape)
-                shapes[part, name] = tuple(map(max, known, constant.shape))
-    return [
-        (part, name, ArraySpec((len(jobs), *shape), np.dtype(np.float32)))
-        for (part, name), shape in shapes.items()
-    ]
-
-
-def _check_same(name: str, known: SlotSpec, spec: SlotSpec, job: Planned) -> None:
-    if known.columns != spec.columns:
-        raise FieldError(
-            f"field {name!r}: columns {', '.join(spec.columns)} do not go into one batch with "
-            f"{', '.join(known.columns)}; name the columns that are wanted, in their order",
-            recording=job.place[0],
-            stream=job.place[1],
-        )
-    if known.fixed_shape != spec.fixed_shape:
-        raise FieldError(
-            f"field {name!r}: values of shape {spec.values.shape} do not go into one batch with "
-            f"{known.values.shape}; give the field a size, columns or channels",
-            recording=job.place[0],
-            stream=job.place[1],
-        )
-
-
-def _put(own: NDArray[Any], given: Any, what: str, window: Window) -> None:
-    if np.shape(given) != own.shape:
-        raise FieldError(
-            f"the transform gave {what} of shape {np.shape(given)} where the batch has "
-            f"{own.shape}: keep its length, or give the values under a name of their own",
-            recording=window.recording,
-            time_ns=window.start_ns,
-        )
-    own[...] = given
-
-
-def _is_numeric(value: Any) -> bool:
-    """Whether a tensor can hold the value; what it cannot stays in a list."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.dtype.kind in "biufc" and value.dtype not in LONG
-    return isinstance(value, int | float)
-
-
-def _stacked(name: str, values: list[Any], windows: Sequence[Window]) -> NDArray[Any]:
-    shapes = [np.shape(value) for value in values]
-    for shape, window in zip(shapes, windows, strict=False):
-        if shape != shapes[0]:
-            raise FieldError(
-                f"the transform gave field {name!r} of shape {shape} at {window.start_ns} ns, but "
-                f"{shapes[0]} for the first sample of the batch",
-                recording=window.recording,
-            )
-    return np.stack(values)

@@ -10,8 +10,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import cast
 
+from genlock._audio_job import AudioJob
 from genlock._cloud_job import CloudJob
 from genlock._field import Field, GridField
+from genlock._frame_job import FrameJob
+from genlock._label_job import LabelJob
+from genlock._table_job import PoseJob, TableJob, field_table
 from genlock.align import (
     FOREVER_NS,
     Plan,
@@ -21,7 +25,7 @@ from genlock.align import (
 )
 from genlock.errors import WindowError, error_context
 from genlock.fields import Audio, Depth, Fields, Labels, Points, Pose, Sensor, Video
-from genlock.jobs import AudioJob, FrameJob, Job, LabelJob, PoseJob, TableJob, field_table
+from genlock.jobs import Job
 from genlock.opened import Opened
 from genlock.stream import Stream
 from genlock.timeline import SampledTimeline

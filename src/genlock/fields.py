@@ -20,7 +20,6 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from genlock._field import Field, GridField, Method
-from genlock.errors import FieldError
 from genlock.interfaces import FrameFormat
 from genlock.stream import Modality
 
@@ -181,12 +180,8 @@ class Sensor(GridField):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.columns, str):
-            object.__setattr__(self, "columns", (self.columns,))
-        elif self.columns is not None:
-            object.__setattr__(self, "columns", self._listed("columns", self.columns))
-            if not self.columns or not all(isinstance(name, str) for name in self.columns):
-                raise self._fail(f"columns are names, at least one, not {self.columns!r}")
+        if self.columns is not None:
+            object.__setattr__(self, "columns", self._names("columns", self.columns))
         if self.dtype not in get_args(DTypeName):
             raise self._fail(f"dtype {self.dtype!r} is not one of {get_args(DTypeName)}")
         if self.method == "linear" and not np.issubdtype(np.dtype(self.dtype), np.floating):
@@ -249,10 +244,7 @@ class Points(GridField):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        names = (self.columns,) if isinstance(self.columns, str) else self.columns
-        object.__setattr__(self, "columns", self._listed("columns", names))
-        if not self.columns or not all(isinstance(name, str) for name in self.columns):
-            raise self._fail(f"columns are names, at least one, not {self.columns!r}")
+        object.__setattr__(self, "columns", self._names("columns", self.columns))
         if self.max_points is not None:
             number = self._whole("max_points", self.max_points)
             if number < 1:
@@ -270,35 +262,3 @@ class Labels(Field):
 
 
 Fields = Mapping[str, Field]
-
-
-def check_fields(fields: Fields) -> list[str]:
-    """Order names so that each `at=` follows the field it names.
-
-    Raises FieldError for anything but a mapping of names to fields, an unknown `at` and circles.
-    """
-    if not isinstance(fields, Mapping):
-        raise FieldError(f"fields are given by name, {{'x': field}}, not as {fields!r:.80}")
-    ordered: list[str] = []
-    pending = dict(fields)
-    for name, field in pending.items():
-        if not isinstance(field, Field):
-            raise FieldError(f"field {name!r} is a {type(field).__name__}, not a genlock field")
-        at = getattr(field, "at", None)
-        if at is not None and not isinstance(fields.get(at), GridField):
-            raise FieldError(f"field {name!r}: at={at!r} names no field with rows")
-    for name, field in fields.items():
-        other = field.reference if isinstance(field, Pose) else None
-        if other is not None and (other == name or not isinstance(fields.get(other), Pose)):
-            raise FieldError(
-                f"field {name!r}: relative_to={other!r} is not 'first', 'previous' or another "
-                "Pose field"
-            )
-    while pending:
-        ready = [n for n, f in pending.items() if getattr(f, "at", None) in (None, *ordered)]
-        if not ready:
-            raise FieldError(f"the at= of {', '.join(map(repr, pending))} go in a circle")
-        ordered += ready
-        for name in ready:
-            del pending[name]
-    return ordered

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import warnings
 import weakref
-from collections import deque
 from collections.abc import Iterator, Mapping
-from numbers import Real
-from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from genlock._epoch import Engine
-from genlock._order import whole_number
+from genlock._arguments import OnError, check_failures, decoders_of, work_of
+from genlock._local import Local
+from genlock._outgoing import Outgoing
 from genlock._progress import with_bar
 from genlock._remote import Remote
-from genlock._threads import ChannelClosed
+from genlock._state import Position, identity, restored, saved
 from genlock._trace import SpanLog, Tracing
-from genlock._work import Batches, Failure, Finished, Transform, Work, Workers
+from genlock._work import Batches, Failure, Finished, Transform, Workers
 from genlock.batch import Batch
-from genlock.decoders import require_decoders, uses_gpu
-from genlock.errors import ClosedError, FieldError, GenlockError, StateError, WindowError
-from genlock.fields import Fields, Video, check_fields
-from genlock.stats import Stats, Tally, thread_counts
+from genlock.decoders import uses_gpu
+from genlock.errors import ClosedError, GenlockError
+from genlock.fields import Fields
+from genlock.stats import Stats, Tally
 from genlock.windows import Windows
 
 if TYPE_CHECKING:  # see Loader.__iter__
-    from genlock.device import Backend, Delivery, Device, Transfer
+    from genlock.device import Backend, Delivery, Device
 
-OnError = Literal["raise", "skip", "mask"]
-STATE_VERSION = 1
 CACHE_BYTES = 1 << 30
 """Default of `cache_bytes`: 1 GiB."""
 
@@ -79,28 +73,23 @@ class Loader:
         process: bool = False,
         pin_memory: bool | None = None,
     ) -> None:
-        if not isinstance(windows, Windows):
-            raise WindowError(f"a loader takes genlock.Windows, not a {type(windows).__name__}")
-        batch_size = _at_least("batch_size", batch_size, 1)
-        prefetch = _at_least("prefetch", prefetch, 1)
-        cache_bytes = _at_least("cache_bytes", cache_bytes, 0)
-        if decoders is not None:
-            decoders = _at_least("decoders", decoders, 1)
-        _check_failures(max_failures)
-        if transform is not None and not callable(transform):
-            raise FieldError(f"transform is called with (sample, rng): {transform!r} cannot be")
-        if cache not in (None, "ram"):
-            raise FieldError(f"cache is None or 'ram', not {cache!r}")
-        if on_error not in get_args(OnError):
-            raise FieldError(f"on_error {on_error!r} is not one of {get_args(OnError)}")
-        if tail not in ("drop", "pad"):
-            raise FieldError(f"tail {tail!r} is not 'drop' or 'pad'")
-        check_fields(fields)
-        require_decoders(_decoders(fields))
-        _warn_if_empty(windows, batch_size * windows.world_size, tail)
+        check_failures(max_failures)
+        self._work = work_of(
+            windows,
+            fields,
+            batch_size=batch_size,
+            transform=transform,
+            on_error=on_error,
+            threads=threads,
+            prefetch=prefetch,
+            cache_bytes=cache_bytes,
+            decoders=decoders,
+            tail=tail,
+            cache=cache,
+        )
         self.windows = windows
-        self.fields = dict(fields)
-        self.batch_size = batch_size
+        self.fields = self._work.fields
+        self.batch_size = self._work.batch_size
         self.on_error = on_error
         self.max_failures = max_failures
         self.tail = tail
@@ -115,26 +104,12 @@ class Loader:
         self._process = os.getpid()
         self._spans = SpanLog()
         self._tracing: Tracing | None = None
-        self._work = Work(
-            windows,
-            self.fields,
-            batch_size,
-            len(self),
-            transform,
-            on_error,
-            thread_counts(threads),
-            prefetch,
-            cache_bytes,
-            cache is not None,
-            decoders,
-        )
-        self._workers: Workers = (Remote if process else Engine)(self._work, spans=self._spans)
+        self._workers: Workers = (Remote if process else Local)(self._work, spans=self._spans)
         self._finalizer = weakref.finalize(self, self._workers.close)
 
     def __len__(self) -> int:
         """Batches in an epoch, the same on every rank."""
-        whole, rest = divmod(self.windows.total, self.global_batch_size)
-        return whole + (1 if rest and self.tail == "pad" else 0)
+        return self._work.steps
 
     @property
     def global_batch_size(self) -> int:
@@ -161,7 +136,7 @@ class Loader:
 
     def _gpu(self) -> int | None:
         """The GPU that batches go to, asked for ahead of them only if a decoder works on it."""
-        if not uses_gpu(_decoders(self.fields)):
+        if not uses_gpu(decoders_of(self.fields)):
             return None
         return (self._delivery or self._make_delivery()).backend.gpu
 
@@ -197,22 +172,10 @@ class Loader:
 
     def state_dict(self) -> dict[str, Any]:
         """Where the training loop is: a few numbers and a fingerprint, whatever was prefetched."""
-        return {
-            "version": STATE_VERSION,
-            "epoch": self._position.epoch,
-            "batch": self._position.batch,
-            "failures": len(self.failures),
-            **self._identity(),
-        }
+        return saved(self._position, len(self.failures), self._identity())
 
     def _identity(self) -> dict[str, Any]:
-        text = repr([(name, field.fingerprint()) for name, field in self.fields.items()])
-        return {
-            "seed": self.windows.seed,  # first, since the fingerprint of windows holds it too
-            "global_batch_size": self.global_batch_size,
-            "fields": hashlib.sha256(text.encode()).hexdigest()[:16],
-            "windows": self.windows.fingerprint(),
-        }
+        return identity(self.windows, self.fields, self.global_batch_size)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to a saved place; the next `iter` continues there.
@@ -220,19 +183,7 @@ class Loader:
         A state saved after the last batch of an epoch continues with the next epoch. Raises
         StateError naming what differs from the loader that saved it.
         """
-        if not isinstance(state, Mapping):
-            raise StateError(f"a state is what state_dict gave, not a {type(state).__name__}")
-        if state.get("version") != STATE_VERSION:
-            raise StateError(f"state of version {state.get('version')}, expected {STATE_VERSION}")
-        for name, value in self._identity().items():
-            if state.get(name) != value:
-                raise StateError(
-                    f"the state was saved with another {name.replace('_', ' ')}: "
-                    f"{state.get(name)}, here {value}"
-                )
-        epoch, batch = (_count_in(state, name) for name in ("epoch", "batch"))
-        done = batch >= len(self)
-        self._position = Position(epoch + 1, 0) if done else Position(epoch, batch)
+        self._position = restored(state, self._identity(), len(self))
         self._continues = True
         self._turn += 1
 
@@ -280,68 +231,13 @@ class Loader:
         return f"Loader({len(self)} batches of {self.batch_size}, {names})"
 
 
-def _decoders(fields: Fields) -> list[str]:
-    """The decoders that fields name."""
-    return [field.decoder for field in fields.values() if isinstance(field, Video)]
-
-
-def _at_least(name: str, value: Any, least: int) -> int:
-    """A whole number. Raises FieldError for anything else, and for less."""
-    try:
-        number = index(value)
-    except TypeError:
-        number = least - 1
-    if number < least:
-        raise FieldError(f"{name} is a whole number of at least {least}, not {value!r}")
-    return number
-
-
-def _warn_if_empty(windows: Windows, size: int, tail: str) -> None:
-    """Say why an epoch will hold no batch, since a loop over it just ends."""
-    if not windows.total:
-        why = (
-            "there are no windows: recordings are shorter than the duration, their streams have "
-            "too little time in common (over=[…] names those that should), or a filter kept none"
-        )
-    elif windows.total < size and tail == "drop":
-        why = (
-            f"{windows.total} windows do not fill one global batch of {size}: ask for smaller "
-            "batches, or tail='pad'"
-        )
-    else:
-        return
-    warnings.warn(f"this loader has no batch: {why}", stacklevel=3)
-
-
-def _check_failures(most: Any) -> None:
-    if most is not None and not (isinstance(most, Real) and float(most) >= 0):
-        raise FieldError(f"max_failures is a number or a fraction of at least 0, not {most!r}")
-
-
-def _count_in(state: Mapping[str, Any], name: str) -> int:
-    try:
-        return whole_number(name, index(state[name]), 0)
-    except (KeyError, TypeError, WindowError) as error:
-        raise StateError(f"the state is damaged: its {name} is {state.get(name)!r}") from error
-
-
-class Position(NamedTuple):
-    """How many batches of which epoch the user has received."""
-
-    epoch: int
-    batch: int
-
-
 class _Iterator(Iterator[Batch]):
     """One epoch of a loader. Collected early, it stops what was prefetched."""
 
     def __init__(self, loader: Loader, batches: Batches, delivery: Delivery) -> None:
         self._loader = loader
-        self._batches = batches
-        self._delivery = delivery
         self._turn = loader._turn
-        self._sent: deque[tuple[Finished, Transfer | None]] = deque()
-        self._ending: BaseException | None = None
+        self._outgoing = Outgoing(batches, delivery, loader._spans, loader._stock)
         weakref.finalize(self, batches.stop).atexit = False
 
     def __next__(self) -> Batch:
@@ -353,33 +249,9 @@ class _Iterator(Iterator[Batch]):
             )
         with self._loader._tally.waiting(), self._loader._spans.span("wait for a batch"):
             while True:
-                self._send_ready()
-                if not self._sent:
-                    assert self._ending is not None
-                    raise self._ending
-                finished, transfer = self._sent.popleft()
+                finished, transfer = self._outgoing.next()
                 self._loader._received(finished)
                 if transfer is not None:
                     batch = transfer.arrived()
                     self._loader._tally.count(batch)
                     return batch
-
-    def _send_ready(self) -> None:
-        """Start copies while there is room ahead; wait only if no batch is on its way."""
-        while self._ending is None and len(self._sent) < self._delivery.backend.ahead:
-            try:
-                finished = self._batches.next(wait=not self._sent)
-                if finished is None:
-                    return
-                collated = finished.collated
-                if collated is not None:
-                    self._loader._stock(collated.block.nbytes, self._delivery.backend)
-                with self._loader._spans.span("copy"):
-                    transfer = None if collated is None else self._delivery.send(collated)
-                self._sent.append((finished, transfer))
-            except ChannelClosed:
-                closed = self._batches.stopped
-                self._ending = ClosedError("this loader is closed") if closed else StopIteration()
-            except Exception as error:
-                self._batches.stop()
-                self._ending = error

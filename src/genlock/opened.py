@@ -1,4 +1,4 @@
-"""`Opened`: a source whose streams are on the recording's clock, and what decodes them.
+"""`Opened`: a source whose streams are on the recording's clock, and makes decoders of them.
 
 It is what the loader's workers and the `Recording` façade both read from.
 """
@@ -6,9 +6,8 @@ It is what the loader's workers and the `Recording` façade both read from.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from functools import partial
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from typing import Any, cast
 
 import numpy as np
@@ -16,22 +15,16 @@ from numpy.typing import NDArray
 
 from genlock._checked import closest
 from genlock._field import Field
-from genlock._pool import ExclusivePool
 from genlock._recent import Budget
-from genlock._row_cache import RowCache
 from genlock.clock import ClockMap
 from genlock.decoders import make_decoder
 from genlock.decoders.table import valid_rows
 from genlock.errors import ClockError, StreamError, WindowError, error_context
 from genlock.index import Index
-from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions, Walker
+from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions
 from genlock.location import Location
 from genlock.stream import Span, Stream
 
-SOUND_BYTES = 32 << 20
-"""Decoded sound that is kept where nobody says how much: 80 s of 48 kHz stereo."""
-PATIENCE = 8
-"""Reads in a row that had to seek after which the next ones are taken to have to as well."""
 POSE_COLUMNS = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
 Table = tuple[NDArray[Any], NDArray[np.bool_]]
 
@@ -44,14 +37,10 @@ class Streams(dict[str, Stream]):
         self._uri = uri
 
     def __missing__(self, name: str) -> Stream:
-        raise self.unknown(name)
-
-    def unknown(self, name: str) -> StreamError:
-        """What to say of a name that is not there."""
         kinds = ", ".join(f"{s.name} ({s.info.modality})" for s in self.values())
         close = closest(name, self)
         hint = f" (did you mean {close!r}?)" if close else ""
-        return StreamError(
+        raise StreamError(
             f"{self._uri} has no stream {name!r}{hint}; it has {kinds or 'none'}",
             recording=self._uri,
             stream=name,
@@ -93,9 +82,7 @@ class Opened:
 
     def stream(self, field: Field) -> Stream:
         """The stream that a field reads. Raises StreamError, or the stream's own problem."""
-        stream = self.streams.get(field.stream)
-        if stream is None:
-            raise self.streams.unknown(field.stream)
+        stream = self.streams[field.stream]
         if stream.info.modality not in field.modalities:
             raise StreamError(
                 f"{type(field).__name__} cannot read {field.stream!r}: it is a "
@@ -224,75 +211,3 @@ class Opened:
 
     def close(self) -> None:
         self.source.close()
-
-
-class DecoderPool:
-    """Keeps decoders of recordings open for the next window; each serves one thread at a time.
-
-    capacity: how many. rows: frames that were decoded before; sounds: the same of sound. lanes:
-    whether windows come in lanes, each of which goes on where its last window ended, so that
-    decoders are left standing there.
-    packets: how many have gone into decoders. gpu: index of the one that batches go to, if any;
-    decoders that use a GPU take it.
-    """
-
-    def __init__(
-        self,
-        capacity: int,
-        rows: RowCache | None = None,
-        sounds: Budget | None = None,
-        lanes: bool = False,
-    ) -> None:
-        self.rows = rows or RowCache(0)
-        self.sounds = sounds or Budget(SOUND_BYTES)
-        self.packets = 0
-        self.gpu: int | None = None
-        self._lanes = lanes
-        self._leaps = 0
-        self._pool: ExclusivePool[Decoder] = ExclusivePool(capacity)
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def lease(
-        self,
-        opened: Opened,
-        stream: str,
-        depth: bool,
-        row: int | None = None,
-        name: str = "auto",
-    ) -> Iterator[Decoder]:
-        """Borrow a decoder of a stream; an error inside closes it instead of keeping it.
-
-        row: the first one wanted; the decoder that stands closest before it is lent. name: which
-        decoder, as `Video.decoder`.
-        """
-        key = (opened.uri, stream, depth, name)
-        distance = None if row is None or not self._lanes else partial(_distance, row)
-        make = partial(opened.decoder, stream, depth, self.sounds, name, self.gpu)
-        with self._pool.lease(key, make, distance) as decoder:
-            if not isinstance(decoder, Walker):
-                yield decoder
-                return
-            decoder.leaps = self._leap(decoder, row)
-            before = decoder.units_decoded
-            yield decoder
-            if more := decoder.units_decoded - before:
-                with self._lock:
-                    self.packets += more
-
-    def _leap(self, decoder: Walker, row: int | None) -> bool:
-        """Whether what follows this read is likely to be elsewhere: all read of late was."""
-        elsewhere = row is None or decoder.distance(row) is None
-        with self._lock:
-            self._leaps = self._leaps + 1 if elsewhere else 0
-            return self._leaps > PATIENCE and not self._lanes
-
-    def close(self) -> None:
-        self._pool.close()
-        self.rows.clear()
-        self.sounds.clear()
-
-
-def _distance(row: int, decoder: Decoder) -> int | None:
-    """How far a decoder of packets is from a row; any other serves as well from anywhere."""
-    return cast(Walker, decoder).distance(row) if hasattr(decoder, "units_decoded") else 0

@@ -7,20 +7,22 @@ from contextlib import closing
 from operator import index as whole
 from typing import Any
 
+from genlock._decoder_pool import DecoderPool
+from genlock._field_order import check_fields
 from genlock._memory import Ring
 from genlock._nanoseconds import Seconds
+from genlock._numbers import positive_ns
 from genlock._views import RecordingViews
-from genlock._window_set import positive_ns
 from genlock.assembly import Assembly, finished
 from genlock.batch import Sample
 from genlock.calibration import Calibration
 from genlock.clock import ClockMap
 from genlock.errors import ClockError, ClosedError, LayoutError, WindowError
 from genlock.fetch import plan_window
-from genlock.fields import Fields, check_fields
+from genlock.fields import Fields
 from genlock.interfaces import OpenOptions
 from genlock.location import Location
-from genlock.opened import DecoderPool, Opened
+from genlock.opened import Opened
 from genlock.stream import Stream
 from genlock.timeline import Timeline
 from genlock.windows import Window

@@ -14,13 +14,14 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from genlock import windows as pure
+from genlock._field_order import check_fields
 from genlock._nanoseconds import Seconds
 from genlock._pool import SharedPool
 from genlock.clock import ClockMap
 from genlock.collection import expanded
 from genlock.errors import GenlockError, WindowError
 from genlock.fetch import plan_window
-from genlock.fields import Fields, check_fields
+from genlock.fields import Fields
 from genlock.interfaces import OpenOptions
 from genlock.location import Location
 from genlock.opened import Opened

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -140,47 +138,3 @@ class Span(NamedTuple):
     uri: str
     start_ns: int
     end_ns: int
-
-
-class SpanTable(Sequence[Span]):
-    """Spans of many recordings in compact arrays: some 30 bytes plus the path for each.
-
-    Picklable, read-only, thread-safe.
-    """
-
-    def __init__(self, spans: Iterable[Span]) -> None:
-        # grown in place: a list of a million texts alone would take more than all that is kept
-        self._text, offsets = bytearray(), array("q", [0])
-        starts, ends = array("q"), array("q")
-        for uri, start_ns, end_ns in spans:
-            self._text += uri.encode()
-            offsets.append(len(self._text))
-            starts.append(start_ns)
-            ends.append(end_ns)
-        self._offsets, self.start_ns, self.end_ns = (
-            np.frombuffer(column, np.int64) for column in (offsets, starts, ends)
-        )
-
-    def uri(self, index: int) -> str:
-        """Path or URL of one recording."""
-        first, last = self._offsets[index], self._offsets[index + 1]
-        return self._text[first:last].decode()
-
-    def fingerprint(self) -> str:
-        """A text that two tables share exactly if they hold the same spans in the same order."""
-        digest = hashlib.sha256(self._text)
-        for column in (self._offsets, self.start_ns, self.end_ns):
-            digest.update(column.astype("<i8").tobytes())
-        return digest.hexdigest()
-
-    def __len__(self) -> int:
-        return len(self.start_ns)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return SpanTable(self[i] for i in range(*index.indices(len(self))))
-        position = range(len(self))[index]
-        return Span(self.uri(position), int(self.start_ns[position]), int(self.end_ns[position]))
-
-    def __iter__(self) -> Iterator[Span]:
-        return (self[i] for i in range(len(self)))

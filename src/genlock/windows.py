@@ -13,30 +13,22 @@ import json
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Any, Literal, Self, get_args, overload
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from genlock._clips import Clips
 from genlock._nanoseconds import SECOND_NS, Seconds
-from genlock._order import Mixing, Order, Ordering, Shuffle, Shuffling, whole_number
+from genlock._numbers import fractions_of, positive_ns, whole_number
+from genlock._order import Mixing, Order, Ordering, Shuffle, Shuffling
 from genlock._permutation import Shuffled, Straight
-from genlock._shares import apportion, fractions_of, place_among_processes
-from genlock._window_set import (
-    Joined,
-    Spans,
-    Tail,
-    Tiling,
-    Window,
-    WindowSet,
-    digest,
-    positive_ns,
-)
+from genlock._shares import apportion, place_among_processes
+from genlock._span_table import Recordings, Spans
+from genlock._window_set import Joined, Tail, Tiling, Window, WindowSet, digest
 from genlock.errors import WindowError
-from genlock.stream import SpanTable
 
-__all__ = ["Order", "Recordings", "Window", "Windows"]
+__all__ = ["Order", "Window", "Windows"]
 
 Snap = Literal["keyframe"]
 LANES = 16
@@ -279,28 +271,6 @@ class Windows(Order):
         if self.world_size > 1:
             parts.append(f"rank {self.rank} of {self.world_size}")
         return f"Windows({', '.join(parts)})"
-
-
-class Recordings(Sequence[str]):
-    """The uris of a span table, decoded when asked."""
-
-    def __init__(self, spans: SpanTable) -> None:
-        self._spans = spans
-
-    def __len__(self) -> int:
-        return len(self._spans)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Recordings: ...
-    def __getitem__(self, index: int | slice) -> str | Recordings:
-        if isinstance(index, slice):
-            return Recordings(self._spans[index])
-        return self._spans.uri(range(len(self))[index])
-
-    def __repr__(self) -> str:
-        return f"Recordings({len(self)})"
 
 
 def _checked_snap(snap: Snap | None) -> Snap | None:

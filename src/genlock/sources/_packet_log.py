@@ -70,8 +70,8 @@ class PacketLog:
 
     def ends(self) -> NDArray[np.intp]:
         """The last packet of each file that has one."""
-        after = [*(joint.unit for joint in self.joints[1:]), len(self)]
-        return np.unique(after)[np.unique(after) > 0] - 1
+        after = np.unique([*(joint.unit for joint in self.joints[1:]), len(self)])
+        return after[after > 0] - 1
 
     def shown(self, lead: int = 0) -> tuple[int, int]:
         """Ticks of the last file at which what it shows starts and ends.

@@ -1,30 +1,18 @@
-"""Alignment: which rows of a stream serve which grid times, and the values that come of it.
-
-    grid()        field, window ─► the times to sample at
-    plan()        grid, timeline ─► rows, weights, mask: nothing is decoded
-    apply()       plan, rows' values ─► values at the grid times (apply_pose() for poses)
-    plan_audio()  field, window ─► the run of samples that a window holds
-
-Everything here is a pure function of its arguments on NumPy arrays, and thread-safe.
-"""
+"""Which rows of a stream serve which grid times: timestamps alone, nothing is decoded."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock import _neighbours, _rotation
+from genlock import _neighbours
 from genlock._field import HOLD_TOLERANCE, MAX_GAP, NEAREST_TOLERANCE, GridField, Method
-from genlock._nanoseconds import SECOND_NS, Nanoseconds, regular_grid, to_ns
+from genlock._nanoseconds import Nanoseconds, regular_grid, to_ns
 from genlock.errors import FieldError
-from genlock.fields import Audio
-from genlock.timeline import SampledTimeline, Timeline
+from genlock.timeline import Timeline
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -54,24 +42,6 @@ class Plan:
         mask = self.mask & mask
         rows, source_ns = self.rows * mask[:, None], np.where(mask, self.source_ns, self.grid_ns)
         return Plan(self.grid_ns, rows, self.weight * mask, mask, source_ns)
-
-
-@dataclass(frozen=True)
-class AudioPlan:
-    """The samples of one window of a sound stream.
-
-    rate: Hz, of the samples. first: position of the first one, on the stream at `rate`, counted
-    from the stream's first sample; it may lie outside the stream. count: N. mask: bool [N], False
-    in holes and outside the stream. grid_ns: int64 [1], the window's start. source_ns: int64 [1],
-    time of sample `first`, the window's start where all of it is masked.
-    """
-
-    rate: int
-    first: int
-    count: int
-    mask: Mask
-    grid_ns: Nanoseconds
-    source_ns: Nanoseconds
 
 
 def grid(
@@ -218,94 +188,3 @@ def _plan(
         rows[~mask] = 0
         source_ns = np.where(mask, source_ns, grid_ns)
     return Plan(grid_ns, rows, weight, mask, source_ns)
-
-
-def apply(plan: Plan, values: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Give the values at the grid times: [T, …], zeros where masked.
-
-    values: [N, …] of all rows of the timeline, an array or a memory map. Rows are copied, or
-    blended in float64 and then cast to the dtype of out (default: a new array of the values' own
-    dtype). Raises FieldError if a row used holds NaN, and rather than blend into integers.
-    """
-    if out is None:
-        out = np.empty((len(plan.mask), *values.shape[1:]), values.dtype)
-    used = slice(None) if plan.mask.all() else np.flatnonzero(plan.mask)
-    left, right = plan.rows[used].T
-    found = np.asarray(values[left])
-    if plan.weight.any():
-        if out.dtype.kind != "f":
-            raise FieldError(
-                f"{out.dtype} values are never blended: use 'nearest', or a float dtype"
-            )
-        weight = plan.weight[used].reshape(-1, *(1,) * (values.ndim - 1))
-        found = _rotation.lerp(found.astype(np.float64), values[right], weight)
-    _refuse_nan(plan, found)
-    if len(found) < len(out):
-        out[...] = 0
-    out[used] = found
-    return out
-
-
-def apply_pose(
-    plan: Plan,
-    poses: NDArray[Any],
-    relative_to: str | None = None,
-    mount: NDArray[np.float64] | None = None,
-    reference: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
-    """Give the poses at the grid times: float64 [T, 7], tx ty tz qx qy qz qw, zeros where masked.
-
-    poses: [N, 7] of all rows, T_parent_child. Translations are blended linearly, rotations by
-    slerp. relative_to: "first" or "previous" among the valid entries, or None. mount: T_child_x
-    [7], turns the poses into T_parent_x. reference: T_parent_other [T, 7] at the grid times, turns
-    them into T_other_x. Quaternions have norm 1; their signs never flip from one valid entry to the
-    next, the first being as stored; after relative_to="previous" each has w >= 0. Raises FieldError
-    if a row used holds NaN or a quaternion of norm 0.
-    """
-    out = np.zeros((len(plan.mask), 7))
-    used = np.flatnonzero(plan.mask)
-    left, right = (np.asarray(poses[rows], np.float64) for rows in plan.rows[used].T)
-    found = _rotation.between(left, right, plan.weight[used, None])
-    _refuse_nan(plan, found)
-    if mount is not None:
-        found = _rotation.composed(found, mount[None])
-    if reference is not None:
-        found = _rotation.relative(found, reference[used])
-    out[used] = _rotation.related(found, relative_to)
-    return out
-
-
-def _refuse_nan(plan: Plan, found: NDArray[Any]) -> None:
-    """Raise FieldError for the first entry that is not a number. found: values of valid entries."""
-    if found.dtype.kind != "f" or not np.isnan(found).any():
-        return
-    used = np.flatnonzero(plan.mask)
-    entry = used[np.isnan(found).reshape(len(used), -1).any(axis=-1).argmax()]
-    rows = " or ".join(str(row) for row in np.unique(plan.rows[entry]))
-    raise FieldError(
-        f"row {rows} holds no usable number: plan with valid= False for such rows",
-        time_ns=int(plan.grid_ns[entry]),
-    )
-
-
-def plan_audio(
-    field: Audio, timeline: SampledTimeline, start_ns: int, duration_ns: int
-) -> AudioPlan:
-    """Plan the N samples of the window: every k with k / rate < duration.
-
-    They start at the sample nearest the window's start (tie: the earlier). A sample at the field's
-    rate is valid if its position, in samples of the stream's own rate, lies in a segment.
-    """
-    rate = field.rate or timeline.rate
-    first = timeline.nearest(start_ns, rate)
-    count = max(0, -(-duration_ns * rate // SECOND_NS))
-    mask = np.zeros(count, np.bool_)
-    earliest = bisect_right(timeline.segments, first * timeline.rate // rate, key=itemgetter(1))
-    for segment in timeline.segments[earliest:]:
-        begin, end = (-(-edge * rate // timeline.rate) - first for edge in segment)
-        if begin >= count:
-            break
-        mask[max(begin, 0) : max(end, 0)] = True
-    grid_ns = np.array([start_ns], np.int64)
-    source_ns = timeline.at(np.array([first]), rate) if mask.any() else grid_ns
-    return AudioPlan(rate, first, count, mask, grid_ns, source_ns)

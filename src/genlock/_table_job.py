@@ -1,0 +1,92 @@
+"""`TableJob` and `PoseJob`: rows of a table in one window, picked or blended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from genlock._decoder_pool import DecoderPool
+from genlock._field import Field
+from genlock._memory import ArraySpec
+from genlock.align import Plan, apply, apply_pose
+from genlock.errors import FieldError
+from genlock.fields import Pose, Sensor
+from genlock.jobs import Job
+from genlock.opened import POSE_COLUMNS, Opened
+from genlock.slots import Slot, SlotSpec
+
+
+@dataclass
+class TableJob(Job):
+    """Sensor and pose: rows picked or blended from columns in memory."""
+
+    plan: Plan
+
+    pool: ClassVar[str] = "table"
+
+    @cached_property
+    def spec(self) -> SlotSpec:
+        steps = len(self.plan.grid_ns)
+        values, _ = self._table()
+        spec = ArraySpec((steps, values.shape[1]), np.dtype(self.field.dtype))
+        return SlotSpec(spec, steps, steps, columns=self._columns)
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """Names of the values: as the field picked them, else all of the stream's."""
+        if isinstance(self.field, Pose):
+            return POSE_COLUMNS
+        return tuple(getattr(self.field, "columns", None) or self.stream.info.columns)
+
+    def _table(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        return field_table(self.opened, self.field)
+
+    def _values(self, slot: Slot, decoders: DecoderPool) -> None:
+        values, _ = self._table()
+        apply(self.plan, values, slot.values)
+
+
+@dataclass
+class PoseJob(TableJob):
+    """Poses, seen from elsewhere if the field says so. reference: of what they are relative to."""
+
+    reference: PoseJob | None = None
+
+    def _values(self, slot: Slot, decoders: DecoderPool) -> None:
+        slot.values[...] = self.poses(self.plan, self.field.relative_to)
+
+    def poses(self, plan: Plan, relative_to: str | None = None) -> NDArray[np.float64]:
+        """The poses at a plan's grid times, [T, 7]."""
+        values, _ = self._table()
+        mount = None if self.field.of is None else self._mount(self.field.of)
+        if self.reference is None:
+            return apply_pose(plan, values, relative_to, mount)
+        reference = self.reference.poses(self.reference.plan)
+        return apply_pose(plan, values, None, mount, reference)
+
+    def _mount(self, name: str) -> NDArray[np.float64]:
+        """T_child_of, by the extrinsics of the stream that `of` names."""
+        stream = self.opened.streams.get(name)
+        extrinsics = None if stream is None else stream.extrinsics
+        child = self.stream.info.frames[1] if self.stream.info.frames else None
+        if extrinsics is None or child not in (None, extrinsics.parent):
+            streams = self.opened.streams.values()
+            known = [f"{s.name} in {s.extrinsics.parent!r}" for s in streams if s.extrinsics]
+            raise FieldError(
+                f"of={name!r} needs a stream with extrinsics in the frame "
+                f"{child or 'of the pose'!r}; stated are: {', '.join(known) or 'none'}"
+            )
+        return np.array([*extrinsics.position, *extrinsics.quaternion], np.float64)
+
+
+def field_table(opened: Opened, field: Field) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The table that a `Sensor` or `Pose` samples, and which of its rows are whole."""
+    if isinstance(field, Sensor):
+        columns = None if field.columns is None else tuple(field.columns)
+        blended = field.method == "linear"
+        return opened.table(field.stream, columns, "float64" if blended else field.dtype)
+    return opened.table(field.stream, POSE_COLUMNS, "float64")
