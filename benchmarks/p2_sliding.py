@@ -75,9 +75,7 @@ CONTESTANTS = {
     "torchcodec's sampler": torchcodec_sampler,
     "PyAV, DataLoader": lambda work, _: peers.in_data_loader(peers.PerThread(), clips(work), SIZE),
     "PyAV, threads": lambda work, _: peers.in_threads(peers.PerThread(), clips(work), SIZE),
-    "decord, threads": lambda work, _: peers.in_threads(
-        peers.decord, clips(work), SIZE
-    ),
+    "decord, threads": lambda work, _: peers.in_threads(peers.decord, clips(work), SIZE),
     "torchcodec, threads": lambda work, _: peers.in_threads(
         peers.PerThread(peers.torchcodec), clips(work), SIZE
     ),

@@ -60,7 +60,7 @@ class PerThread:
 
 
 def decord(clip: Clip, size: Size) -> Any:
-    """A reader for each clip: one that is kept decodes its way to a random clip three times slower."""
+    """A reader for each clip: one that is kept takes three times as long to a random clip."""
     from decord import VideoReader
 
     path, numbers = clip
