@@ -95,9 +95,7 @@ class GridField(Field):
         if self.rate is not None and not 0 < self._number("rate", self.rate) <= SECOND_NS:
             raise self._fail(f"rate must be positive and at most 1e9 Hz, not {self.rate}")
         if self.rate is not None and not isinstance(self.rate, int | float | str):
-            object.__setattr__(
-                self, "rate", exact(self.rate)
-            )  # some of NumPy do not hash
+            object.__setattr__(self, "rate", exact(self.rate))  # some of NumPy do not hash
         for name in ("tolerance", "max_gap"):
             value = getattr(self, name)
             if value is not None and self._number(name, value) < 0:
