@@ -86,9 +86,31 @@ def test_a_process_is_advised_where_it_leaves_python_alone(blank: Stats) -> None
     assert "Process" not in topics(slowed)
 
 
-def test_a_cache_is_advised_where_it_fits(blank: Stats) -> None:
-    assert "an epoch's 10 windows take 10 MB" in bench_of(blank, 100, 300, BUSY).advice[-1]
-    assert "Cache" not in topics(bench_of(blank, 100, 300, BUSY, epoch=10**9))
+def test_a_cache_is_advised_where_it_fits(blank: Stats, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("genlock.bench._memory_bytes", lambda: 16 * 10**9)
+    text = bench_of(blank, 100, 300, BUSY).advice[-1]
+    assert "an epoch's 10 windows of these fields take 10 MB of 16000 MB of memory" in text
+    assert 'cache="ram")' in text  # the default of cache_bytes holds them
+    large = bench_of(blank, 100, 300, BUSY, epoch=2000).advice[-1]
+    assert "take 2000 MB" in large
+    room = int(large.split("cache_bytes=")[1].split(")")[0])
+    assert 2 * 10**9 < room < 2.3 * 10**9
+    assert "Cache" not in topics(bench_of(blank, 100, 300, BUSY, epoch=4000))  # of 4 GB
+
+
+@pytest.mark.parametrize("stage", ["plan", "transform"])
+def test_no_cache_is_advised_for_what_it_does_not_spare(blank: Stats, stage: str) -> None:
+    busy = replace(BUSY, name=stage)
+    assert "Cache" not in topics(bench_of(blank, 100, 300, busy))
+
+
+def test_nothing_is_advised_about_threads_between_the_limits(blank: Stats) -> None:
+    """Faster by a fifth: more threads bring something, and CPUs are not what is short."""
+    assert "Threads" not in topics(bench_of(blank, 100, 120, BUSY))
+    idle = replace(BUSY, busy_s=20.0, cpu_s=19.0, load=0.5)
+    assert "Threads" not in topics(bench_of(blank, 100, 300, idle))
+    few = replace(BUSY, threads=2)
+    assert "Threads" not in topics(bench_of(blank, 100, 300, few))
 
 
 def test_packets_are_counted_from_the_key_frame() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from fractions import Fraction
 from pathlib import Path
 
@@ -58,3 +59,13 @@ def test_errors_name_file_stream_and_key() -> None:
     assert caught.value.stream == "imu"
     start = "walk/recording.toml: [streams.imu] time.unit: 'sec' is not known; there is 's', 'ms'"
     assert str(caught.value).startswith(start)
+
+
+@pytest.mark.parametrize(
+    "name", ["imu", "left-imu_2", "a.b", "left imu", 'a "b" \\c', "Kopfhörer", "a\x7f\n"]
+)
+def test_names_in_messages_are_keys_of_toml(name: str) -> None:
+    with pytest.raises(LayoutError) as caught:
+        StreamDeclaration.of(name, {"time": {"unit": "sec"}}, "recording.toml")
+    table = str(caught.value).split(": ", 1)[1].split("] time")[0] + "]"
+    assert tomllib.loads(table) == {"streams": {name: {}}}

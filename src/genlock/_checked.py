@@ -7,6 +7,8 @@ the file, the stream and the key; for a misspelt key also the one that was proba
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,7 +34,8 @@ class Place:
 
     def __str__(self) -> str:
         """The file, the table and the key, such as "a.toml: [streams.imu] time.unit"."""
-        table, key = ".".join(self.keys[:2]), ".".join(self.keys[2:])
+        keys = [toml_key(key) for key in self.keys]
+        table, key = ".".join(keys[:2]), ".".join(keys[2:])
         where = " ".join(filter(None, (table and f"[{table}]", key)))
         return ": ".join(filter(None, (self.file, where)))
 
@@ -43,6 +46,17 @@ class Place:
 
 
 Reader = Callable[[Any, Place], Any]
+
+
+def toml_key(name: str) -> str:
+    """A name as a key of TOML, in quotes where it holds more than letters, digits, "-" and "_"."""
+    bare = re.fullmatch(r"[A-Za-z0-9_-]+", name)
+    return name if bare else toml_text(name)
+
+
+def toml_text(value: str) -> str:
+    """A text as TOML writes it: a basic string, whose escapes are those of JSON."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def meant(given: str, known: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,10 @@ RUN_UP = 0.25
 """Share of decoded packets that only lead from the key frame to the window, worth a word."""
 STEP = 300_000
 """Turns of an empty loop, about 5 ms: long enough for threads to ask for the interpreter."""
+CACHED, AROUND = 0.25, 1.1
+"""Share of the memory that decoded windows may take; what a cache takes for them, around arrays."""
+UNSPARED = ("plan", "transform")
+"""Stages that a cache of decoded windows does not spare."""
 WAITING = 0.5
 """CPU seconds per busy second below which threads wait rather than work."""
 
@@ -177,11 +182,14 @@ def _advice(bench: Bench) -> Iterator[str]:
             "Loader(…, process=True)."
         )
     per_epoch = many.stats.bytes / many.stats.windows * bench.windows if many.stats.windows else 0
-    if 0 < per_epoch < 0.25 * _memory_bytes() and bench.windows:
-        size = "" if per_epoch < CACHE_BYTES else f", cache_bytes={int(per_epoch)}"
+    memory = _memory_bytes()
+    if stage.name not in UNSPARED and 0 < per_epoch < CACHED * memory:
+        room = ceil(AROUND * per_epoch)
+        size = "" if room <= CACHE_BYTES else f", cache_bytes={room}"
         yield (
-            f"Cache: an epoch's {bench.windows} windows take {per_epoch / 1e6:.0f} MB decoded, and "
-            f'fit into memory: Loader(…, cache="ram"{size}) decodes them in the first epoch alone.'
+            f"Cache: an epoch's {bench.windows} windows of these fields take "
+            f"{per_epoch / 1e6:.0f} MB of {memory / 1e6:.0f} MB of memory: "
+            f'Loader(…, cache="ram"{size}) decodes them in the first epoch alone.'
         )
 
 

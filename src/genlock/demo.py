@@ -20,69 +20,90 @@ from genlock import samples
 from genlock._field import Field
 from genlock.batch import Batch
 from genlock.errors import FieldError, GenlockError, WindowError
-from genlock.fields import Audio, Depth, Fields, Pose, Sensor, Video
+from genlock.fields import Audio, Depth, Fields, Points, Pose, Sensor, Video
 from genlock.loader import Loader
 from genlock.notebook import plot
 from genlock.recording import Recording
 from genlock.recording import open as open_recording
 from genlock.spans import Windows
+from genlock.stream import Stream
 
 WINDOW_S, STRIDE_S, BATCH = 1.0, 0.25, 4
 
 
 def choose_fields(recording: Recording) -> dict[str, Field]:
-    """One field for the first stream of each modality, small enough for a demo."""
-    makers: dict[str, Field] = {}
-    for name, stream in recording.streams.items():
-        if stream.problem is not None or not len(stream.timeline):
-            continue
-        match stream.info.modality:
-            case "video":
-                field: Field = Video(name, rate=10, size=(64, 64))
-            case "depth":
-                field = Depth(name, rate=10, size=(64, 64))
-            case "audio":
-                field = Audio(name, rate=16_000, channels=1)
-            case "sensor":
-                field = Sensor(name, rate=100)
-            case "pose":
-                field = Pose(name, rate=10, relative_to="first")
-            case _:
-                continue
-        makers.setdefault(stream.info.modality, field)
-        if stream.info.modality == "sensor" and name != makers["sensor"].stream:
-            makers[name] = field
-    if not makers:
+    """Fields by the name of their stream, small enough for a demo: of each modality the first
+    stream, and every sensor.
+
+    Streams of one row, such as a map that is sent once, count only where there is nothing else.
+    Raises FieldError if there is no stream to load.
+    """
+    streams = [s for s in recording.streams.values() if s.problem is None and len(s.timeline)]
+    several = [stream for stream in streams if len(stream.timeline) > 1] or streams
+    fields: dict[str, Field] = {}
+    seen: set[str] = set()
+    for stream in several:
+        kind = stream.info.modality
+        field = _small(stream) if kind == "sensor" or kind not in seen else None
+        if field is not None:
+            seen.add(kind)
+            fields[stream.name] = field
+    if not fields:
         raise FieldError(f"{recording.uri} has no stream to load", recording=recording.uri)
-    return makers
+    return fields
+
+
+def _small(stream: Stream) -> Field | None:
+    """A field of a stream; None for labels, which are no tensor."""
+    name, info = stream.name, stream.info
+    match info.modality:
+        case "video":
+            return Video(name, rate=10, size=(64, 64))
+        case "depth":
+            return Depth(name, rate=10, size=(64, 64))
+        case "audio":
+            return Audio(name, rate=16_000, channels=1)
+        case "sensor":
+            return Sensor(name, rate=100, method="linear" if "float" in info.dtype else "nearest")
+        case "pose":
+            return Pose(name, rate=10, relative_to="first")
+        case "points":
+            columns = [c for c in ("x", "y", "z") if c in info.columns] or info.columns[:3]
+            return Points(name, rate=10, columns=columns, max_points=1024)
+        case _:
+            return None
+
+
+def target_name(fields: Fields) -> str:
+    """The field that a model of these is to predict: the poses, else the first."""
+    poses = (name for name, field in fields.items() if isinstance(field, Pose))
+    return next(poses, next(iter(fields)))
 
 
 class Model(nn.Module):
-    """Predicts the pose track of a window (or, without poses, its last frame) from the rest."""
+    """Predicts a field of a window from the others, or from itself where there is no other."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, target: str) -> None:
         super().__init__()
-        self.inputs = [name for name in batch if name != "pose" and batch[name].numel()]
-        self.encoders = nn.ModuleDict({name: nn.LazyLinear(32) for name in self.inputs})
+        others = [name for name in batch if name != target and batch[name].numel()]
+        self.inputs = others or [target]
+        self.encoders = nn.ModuleList(nn.LazyLinear(32) for _ in self.inputs)
         self.head = nn.Sequential(nn.ReLU(), nn.LazyLinear(64), nn.ReLU(), nn.LazyLinear(70))
 
     def forward(self, batch: Batch) -> torch.Tensor:
         parts = []
-        for name in self.inputs:
+        for name, encoder in zip(self.inputs, self.encoders, strict=True):
             scale = 255.0 if batch[name].dtype == torch.uint8 else 1.0
             flat = batch[name].float().flatten(1) / scale
-            parts.append(self.encoders[name](flat))
+            parts.append(encoder(flat))
         answer: torch.Tensor = self.head(torch.cat(parts, 1))
         return answer
 
 
-def target_of(batch: Batch) -> torch.Tensor:
-    """What the model is to predict, [B, 70]."""
-    if "pose" in batch:
-        track = batch["pose"].float().flatten(1)
-    else:
-        name = next(iter(batch))
-        track = batch[name].float().flatten(1)[:, -70:] / batch[name].float().abs().max().clamp(1)
+def target_of(batch: Batch, target: str) -> torch.Tensor:
+    """What the model is to predict, [B, 70]: the last values of the target, none above 1."""
+    track = batch[target].float().flatten(1)[:, -70:]
+    track = track / track.abs().amax().clamp(1)
     return nn.functional.pad(track, (0, 70 - track.shape[1]))
 
 
@@ -102,7 +123,7 @@ class AlignmentError:
 
 def train(windows: Windows, fields: Fields, epochs: int) -> None:
     """Train for some epochs and print the table."""
-    worst = AlignmentError()
+    worst, target = AlignmentError(), target_name(fields)
     model, optimiser, loss = None, None, torch.tensor(0.0)
     began, cpu = time.perf_counter(), time.process_time()
     first_batch_s = 0.0
@@ -112,10 +133,10 @@ def train(windows: Windows, fields: Fields, epochs: int) -> None:
                 for batch in loader:
                     first_batch_s = first_batch_s or time.perf_counter() - began
                     if model is None or optimiser is None:
-                        model = Model(batch)
+                        model = Model(batch, target)
                         model(batch)
                         optimiser = torch.optim.Adam(model.parameters(), 1e-3)
-                    loss = nn.functional.mse_loss(model(batch), target_of(batch))
+                    loss = nn.functional.mse_loss(model(batch), target_of(batch, target))
                     optimiser.zero_grad()
                     loss.backward()  # type: ignore[no-untyped-call]
                     optimiser.step()

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from genlock._checked import closest
+from genlock._checked import closest, toml_key
 from genlock._field import Field
 from genlock._recent import Budget
 from genlock.clock import ClockMap
@@ -101,7 +101,7 @@ class Opened:
             name = next(clock for clock in clocks if clock != self.source.clock)
             raise ClockError(
                 f"{self.uri}: nothing relates the clocks {listed}. State it in recording.toml, "
-                f"e.g. [clocks.{name}] offset_ns = 0, or pass clock={{{name!r}: "
+                f"e.g. [clocks.{toml_key(name)}] offset_ns = 0, or pass clock={{{name!r}: "
                 "genlock.ClockMap()}; streams without clock = in a recording.toml share one",
                 recording=self.uri,
             )

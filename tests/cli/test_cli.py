@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from tqdm import tqdm
 from typer.testing import CliRunner, Result
 
 import genlock as gl
@@ -163,6 +165,7 @@ class TestPreview:
         out = tmp_path / "out.html"
         result = run("preview", sample, "-o", out, "--duration", 0.5)
         assert (result.exit_code, result.stdout.strip()) == (0, str(out))
+        assert result.stderr == ""  # no bar where there is no terminal
         page = out.read_text()
         assert page.count('src="data:image/png;base64,') == 2
         assert "http" not in page
@@ -176,6 +179,22 @@ class TestPreview:
         picture = imread(out)
         assert picture.shape[0] > 500
         assert len(np.unique(picture.reshape(-1, picture.shape[-1]), axis=0)) > 1000
+
+    def test_a_bar_counts_its_steps(
+        self, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shown = io.StringIO()
+
+        def on_a_terminal(*arguments: Any, **options: Any) -> Any:
+            assert (options["disable"], options["delay"]) == (None, 1)
+            options |= {"disable": False, "delay": 0, "mininterval": 0, "file": shown}
+            return tqdm(*arguments, **options)
+
+        monkeypatch.setattr("genlock.cli.preview.tqdm", on_a_terminal)
+        assert run("preview", sample, "-o", tmp_path / "out.png", "--duration", 0.5).exit_code == 0
+        bars = shown.getvalue().split("\r")
+        assert [any(f"{n}/3" in bar for bar in bars) for n in (1, 2, 3)] == [True] * 3
+        assert any("checked" in bar for bar in bars)
 
     def test_another_kind_of_file_is_wrong_usage(self, sample: Path, tmp_path: Path) -> None:
         result = run("preview", sample, "-o", tmp_path / "out.gif")

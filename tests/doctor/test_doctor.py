@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -190,6 +191,11 @@ def test_an_offset_between_poses_and_gyroscope(damaged: Path, late_ms: int) -> N
     assert (finding.stream, finding.severity) == ("imu", "error")
     found_ms = float(finding.problem.split()[2])
     assert found_ms == pytest.approx(late_ms, abs=3)
+    assert "[clocks.imu]" in finding.advice
+    mended = int(re.search(r"offset_ns = (-?\d+)", finding.advice)[1])  # type: ignore[index]
+    assert abs(mended - offset) < 3_000_000
+    replace_text(damaged / "recording.toml", f"= {offset + late_ns}", f"= {mended}")
+    assert not findings(damaged, "offset")
 
 
 def test_drift_between_poses_and_gyroscope(damaged: Path) -> None:
@@ -205,6 +211,12 @@ def test_drift_between_poses_and_gyroscope(damaged: Path) -> None:
     assert finding.stream == "imu"
     ppm = float(finding.problem.split("(")[1].split()[0])
     assert ppm == pytest.approx(1e6 * (scale / true_scale - 1), rel=0.15)
+    offset_ns, mended = re.search(  # type: ignore[union-attr]
+        r"\[clocks\.imu\] offset_ns = (-?\d+) scale = (\S+)", finding.advice
+    ).groups()
+    replace_text(toml, f"offset_ns = {moved}", f"offset_ns = {offset_ns}")
+    replace_text(toml, f"scale = {scale}", f"scale = {mended}")
+    assert not findings(damaged, "drift")
 
 
 def test_columns_without_values(damaged: Path) -> None:

@@ -17,7 +17,7 @@ from PIL import Image
 import genlock as gl
 from genlock import notebook
 from genlock.batch import Sample
-from genlock.notebook._series import series_of
+from genlock.notebook._series import series_of, shortened
 from genlock.stream import Label
 from genlock.windows import Window
 
@@ -216,3 +216,24 @@ def test_importing_genlock_leaves_drawing_alone() -> None:
         "assert not {'matplotlib', 'genlock.notebook', 'IPython'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_long_names_do_not_widen_a_plot_and_dollars_are_no_formula(tmp_path: Path) -> None:
+    names = ["$\\q$", *(f"Accelerometer, up/down {'and so on ' * 9}{i}" for i in range(3))]
+    header = ",".join(f'"{name}"' for name in ("t_ms", *names))
+    path = tmp_path / f"{'observation.' * 12}state.csv"
+    path.write_text(header + "\n" + "".join(f"{10 * i},{i},1,2,3\n" for i in range(200)))
+    with gl.open(path) as recording:
+        (stream,) = recording.streams
+        sample = recording.read({"$\\q$" * 20: gl.Sensor(stream, rate=50)}, 0, 1.0)
+        for figure in (notebook.plot(sample), notebook.plot_streams(recording)):
+            file = io.BytesIO()
+            figure.savefig(file, format="png", dpi=100, bbox_inches="tight")
+            assert Image.open(file).width < 1150  # 11 inches, and little around them
+
+
+def test_a_shortened_name_keeps_both_ends() -> None:
+    assert shortened("imu", 12) == "imu"
+    assert shortened("observation.images.ego_view", 12) == "observ…_view"
+    assert shortened("twelve chars", 12) == "twelve chars"
+    assert shortened("$x$", 12) == r"\$x\$"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -176,3 +178,19 @@ def test_errors_and_prints_name_the_clock_and_the_stream_to_mend(tmp_path: Path)
             recording.start_ns  # noqa: B018
         assert "1 int64, TimeUnitError: see .problem)" in repr(recording.streams["hand"])
         assert "Timeline(1 rows" in repr(recording.streams["imu"])
+
+
+def test_names_that_toml_quotes_are_quoted_in_what_is_to_be_written(tmp_path: Path) -> None:
+    write(tmp_path, {"left.imu.csv": "t_us,gx\n1,5\n", 'a "b".csv': "t_ms,yaw\n1,6\n"})
+    with genlock.open(tmp_path) as recording:
+        with pytest.raises(genlock.ClockError) as caught:
+            recording.start_ns  # noqa: B018
+        notes = recording.streams['a "b"'].info.report.notes
+    advice = re.search(r"\[clocks\..*?\] offset_ns = 0", str(caught.value))
+    assert advice is not None
+    table = tomllib.loads(advice[0].replace("]", "]\n"))["clocks"]
+    assert set(table) in ({"left.imu"}, {'a "b"'})
+    (line,) = (note.split(": ", 1)[1] for note in notes if "[streams." in note)
+    line = line.replace("]", "]\n").replace('" path', '"\npath')
+    table = tomllib.loads(line)["streams"]
+    assert table == {'a "b"': {"kind": "sensor", "path": 'a "b".csv'}}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import html
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
+from tqdm.auto import tqdm
 
 from genlock._nanoseconds import SECOND_NS
 from genlock.cli._output import RecordingPath, say
@@ -41,12 +43,24 @@ def preview(
     if out.suffix.lower() not in KINDS:
         raise typer.BadParameter(f"{out} is none of {', '.join(KINDS)}", param_hint="--out")
     with open_recording(path) as recording:
-        figures = _figures(recording, start, duration)
-        if out.suffix.lower() == ".html":
-            out.write_text(page(recording, figures, check(recording)), encoding="utf-8")
-        else:
-            _write_png(out, figures)
+        steps = _steps(recording, out, start, duration)
+        bar = tqdm(steps, "preview", 3, unit="", delay=1, disable=None, leave=False)
+        for step in bar:
+            bar.set_postfix_str(step, refresh=False)
     say(str(out))
+
+
+def _steps(recording: Recording, out: Path, start: float | None, duration: float) -> Iterator[str]:
+    """Write the file, in three steps; each is named once it is done."""
+    figures = _figures(recording, start, duration)
+    yield "read"
+    findings = check(recording) if out.suffix.lower() == ".html" else []
+    yield "checked"
+    if out.suffix.lower() == ".html":
+        out.write_text(page(recording, figures, findings), encoding="utf-8")
+    else:
+        _write_png(out, figures)
+    yield "drawn"
 
 
 def _figures(recording: Recording, start: float | None, duration: float) -> list[Figure]:

@@ -5,6 +5,8 @@
 | `finding.py`   | what a check says                                                               |
 | `times.py`     | one stream's times: lost rows, gaps, jitter, doubled or impossible stamps       |
 | `spans.py`     | the streams beside each other: when each begins and ends, unrelated clocks      |
+| `rates.py`     | stamps against rates, and drift between streams that run side by side           |
+| `mending.py`   | the tables of a recording.toml that put a clock right                           |
 | `values.py`    | tables: units of accelerometers and gyroscopes, norms of quaternions, positions |
 | `motion.py`    | poses against the gyroscope: offset, drift and scale                            |
 | `container.py` | what a media file claims against what it holds                                  |
@@ -23,7 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 
-from genlock.doctor import container, motion, pictures, spans, times, values
+from genlock.doctor import container, motion, pictures, rates, spans, times, values
 from genlock.doctor.finding import SEVERITIES, Decode, Finding, Severity
 from genlock.errors import GenlockError
 from genlock.opened import Opened
@@ -47,6 +49,7 @@ TIME_CHECKS: tuple[Callable[[Stream], Iterator[Finding]], ...] = (
 RECORDING_CHECKS: tuple[Callable[[Opened], Iterator[Finding]], ...] = (
     spans.clocks,
     spans.coverage,
+    rates.paces,
     values.accelerometer,
     values.gyroscope,
     values.quaternions,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from genlock._nanoseconds import SECOND_NS
 from genlock.doctor.finding import Finding
+from genlock.doctor.mending import earlier, slowed
 from genlock.doctor.values import DEGREE_UNITS, DEGREES, rate_axes
 from genlock.opened import POSE_COLUMNS, Opened
 from genlock.stream import Stream
@@ -23,6 +24,7 @@ from genlock.stream import Stream
 Floats = NDArray[np.float64]
 SEARCH_S = 0.5
 LEAST_S = 3.0
+PIECE_NS = 30 * SECOND_NS
 SAME_MOTION = 0.8
 """Correlation from which two tracks count as the motion of one body."""
 
@@ -42,6 +44,13 @@ class Match(NamedTuple):
     ratio: float
 
 
+class Drift(NamedTuple):
+    """How many seconds two clocks come apart, in how many."""
+
+    moved_s: float
+    apart_s: float
+
+
 def pose_against_gyroscope(opened: Opened) -> Iterator[Finding]:
     """Offset, drift and scale between each pose stream and each gyroscope of the same body."""
     streams = [s for s in opened.streams.values() if s.problem is None and len(s.timeline) > 8]
@@ -49,19 +58,26 @@ def pose_against_gyroscope(opened: Opened) -> Iterator[Finding]:
     poses = [s for s in streams if s.info.modality == "pose"]
     for pose, gyro in product(poses, gyros):
         if opened.clock_of[pose.name] == opened.clock_of[gyro.name]:
-            yield from _compare(pose, gyro, _pose_track(opened, pose), _gyro_track(opened, gyro))
+            yield from _compare(opened, pose, gyro)
 
 
-def _compare(pose: Stream, gyro: Stream, turned: Track, measured: Track) -> Iterator[Finding]:
+def _compare(opened: Opened, pose: Stream, gyro: Stream) -> Iterator[Finding]:
+    turned, measured = _pose_track(opened, pose), _gyro_track(opened, gyro)
     whole = match(turned, measured)
-    if whole is None or whole.correlation < SAME_MOTION:
-        return
+    same = whole is not None and whole.correlation >= SAME_MOTION
+    if whole is not None and same:
+        yield from _apart(opened, pose, gyro, whole)
+    # over a long recording drift blurs the whole, but neither of its ends
+    if same or (pose.timeline.end_ns - pose.timeline.start_ns) > 2 * PIECE_NS:
+        yield from _drift(opened, pose, gyro, drift(turned, measured))
+
+
+def _apart(opened: Opened, pose: Stream, gyro: Stream, whole: Match) -> Iterator[Finding]:
     step_s = pose.timeline.period_ns / SECOND_NS
     if abs(whole.lag_s) > max(1.5 * step_s, 0.01):
         text = f"it is {1000 * whole.lag_s:+.1f} ms behind the rotations of {pose.name!r}"
-        advice = (
-            "state the clock's offset ([clocks.NAME] offset_ns), or align what wrote the stamps"
-        )
+        mended = earlier(opened, gyro, round(whole.lag_s * SECOND_NS))
+        advice = f"align what wrote the stamps, or move its clock: {mended}"
         yield Finding("offset", "error", text, advice, gyro.name)
     if abs(whole.ratio / DEGREES - 1) < 0.2:
         text = f"it turns {whole.ratio:.1f} times as fast as {pose.name!r}"
@@ -71,24 +87,33 @@ def _compare(pose: Stream, gyro: Stream, turned: Track, measured: Track) -> Iter
         text = f"it turns {whole.ratio:.3g} times as fast as {pose.name!r}"
         advice = "find out its unit and scale"
         yield Finding("scale", "warning", text, advice, gyro.name)
-    yield from _drift(pose, gyro, turned, measured)
 
 
-def _drift(pose: Stream, gyro: Stream, turned: Track, measured: Track) -> Iterator[Finding]:
-    start, end = int(turned.ns[0]), int(turned.ns[-1])
-    middle = (start + end) // 2
-    early = match(_cut(turned, start, middle), measured)
-    late = match(_cut(turned, middle, end), measured)
-    if early is None or late is None or min(early.correlation, late.correlation) < SAME_MOTION:
-        return
-    moved_s, apart_s = late.lag_s - early.lag_s, (end - start) / 2 / SECOND_NS
-    if abs(moved_s) > max(pose.timeline.period_ns / SECOND_NS, 0.005):
+def _drift(opened: Opened, pose: Stream, gyro: Stream, found: Drift | None) -> Iterator[Finding]:
+    if found and abs(found.moved_s) > max(pose.timeline.period_ns / SECOND_NS, 0.005):
         text = (
-            f"it drifts against {pose.name!r}: {1000 * moved_s:+.1f} ms in {apart_s:.1f} s "
-            f"({1e6 * moved_s / apart_s:+.0f} ppm)"
+            f"it drifts against {pose.name!r}: {1000 * found.moved_s:+.1f} ms in "
+            f"{found.apart_s:.1f} s ({1e6 * found.moved_s / found.apart_s:+.0f} ppm)"
         )
-        advice = "state the clock's scale or knots ([clocks.NAME] scale, knots)"
+        mended = slowed(opened, gyro, found.moved_s / found.apart_s)
+        advice = f"scale its clock, or give it knots where that is not even: {mended}"
         yield Finding("drift", "error", text, advice, gyro.name)
+
+
+def drift(turned: Track, measured: Track) -> Drift | None:
+    """How much farther the gyroscope is behind at the end of the poses than at their start.
+
+    Between the first and the last half minute, or half. None if these are not the same motion.
+    """
+    if not len(turned.ns):
+        return None
+    start, end = int(turned.ns[0]), int(turned.ns[-1])
+    piece = min((end - start) // 2, PIECE_NS)
+    early = match(_cut(turned, start, start + piece), measured)
+    late = match(_cut(turned, end - piece, end), measured)
+    if early is None or late is None or min(early.correlation, late.correlation) < SAME_MOTION:
+        return None
+    return Drift(late.lag_s - early.lag_s, (end - start - piece) / SECOND_NS)
 
 
 def match(turned: Track, measured: Track) -> Match | None:

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from genlock._nanoseconds import SECOND_NS
 from genlock.notebook._pictures import INVALID, depth_range_of, rgb_of
-from genlock.notebook._series import Kind, Series
+from genlock.notebook._series import Kind, Series, shortened
 from genlock.notebook._tracks import COLOURS
 from genlock.stream import Label
 
@@ -23,7 +23,8 @@ Draw = Callable[["Axes", Series, float], None]
 MOST_THUMBNAILS = 10
 MOST_TICKS = 250
 """Grids finer than this have no tick for each time."""
-MOST_NAMED = 8
+MOST_NAMED, MOST_LETTERS = 8, 12
+"""Columns that a legend names, and how long: it stands in the margin."""
 FLOOR_DB = -80.0
 THINNEST_SIDE = 0.4
 
@@ -94,7 +95,8 @@ def traces(axis: Axes, series: Series, seconds: float) -> None:
     """A line for each column, broken where masked; rows are marked if there is room."""
     lines = series.traces
     marker = "." if len(series.mask) <= MOST_TICKS // 4 else None
-    for i, (line, label) in enumerate(zip(lines, series.labels, strict=True)):
+    names = [shortened(label, MOST_LETTERS) for label in series.labels]
+    for i, (line, label) in enumerate(zip(lines, names, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
         axis.plot(series.seconds, line, color=colour, lw=0.9, marker=marker, ms=3, label=label)
     if 1 < len(lines) <= MOST_NAMED and series.kind != "audio":
@@ -153,7 +155,10 @@ def pose_path(axis: Any, series: Series) -> None:
     colours = np.linspace(0, 1, path.shape[1])
     axis.plot(*path, color="#b8c0c8", lw=0.8)
     axis.scatter(*path, c=colours, cmap=ListedColormap(_ramp()), s=9, depthshade=False)
-    axis.set_title(f"{series.name}: path in metres, from dark to bright", fontsize=8)
+    axis.set_title(
+        f"{shortened(series.name, 2 * MOST_LETTERS)}: path in metres, from dark to bright",
+        fontsize=8,
+    )
     low, high = path.min(1), path.max(1)
     # Room along the thin directions too, or their tick labels pile up.
     sides = np.maximum(high - low, max(1e-6, THINNEST_SIDE * float((high - low).max())))

@@ -13,7 +13,7 @@ from genlock.errors import MissingExtraError
 from genlock.notebook._choice import usable
 from genlock.notebook._facts import density, facts_of
 from genlock.notebook._overview import COLOURS
-from genlock.notebook._series import series_of
+from genlock.notebook._series import series_of, shortened
 from genlock.recording import Recording
 from genlock.stream import Label
 
@@ -25,6 +25,9 @@ INCHES = 11.0
 LEFT, RIGHT, TOP, BOTTOM = 0.9, 0.85, 0.2, 0.5
 """Margins in inches."""
 BETWEEN, PATH_HEIGHT = 0.14, 3.2
+LETTERS = 14
+"""Letters of a name to an inch."""
+MOST_OF_A_NAME = 32
 DPI = 80
 BINS = 400
 
@@ -55,12 +58,12 @@ def plot(sample: Sample) -> Figure:
     rows = [(s, draw, height) for s in series for draw, height in panels.PANELS[s.kind]]
     heights = [height for _, _, height in rows] + [0.4] * len(labels)
     layout = _Layout(heights or [0.4], len(poses))
-    for axis, (one, draw, _) in zip(layout.axes, rows, strict=False):
-        axis.set_ylabel(one.name)
+    for axis, (one, draw, height) in zip(layout.axes, rows, strict=False):
+        axis.set_ylabel(shortened(one.name, int(LETTERS * height)))
         draw(axis, one, seconds)
         panels.grid_and_mask(axis, one, seconds)
     for axis, (name, values) in zip(layout.axes[len(rows) :], labels.items(), strict=False):
-        axis.set_ylabel(name)
+        axis.set_ylabel(shortened(name, LETTERS // 2))
         panels.labels(axis, values, sample.window.start_ns, seconds)
     for pose, axis in zip(poses, layout.paths, strict=True):
         panels.pose_path(axis, pose)
@@ -114,7 +117,10 @@ def plot_streams(recording: Recording) -> Figure:
     streams = usable(recording)
     height = 0.8 + 0.45 * len(streams)
     figure = _new_figure(INCHES, height)
-    axis = figure.add_axes((0.11, 0.55 / height, 0.86, 1 - 0.75 / height))
+    names = [shortened(stream.name, MOST_OF_A_NAME) for stream in streams]
+    margin = max(1.2, 0.2 + max(map(len, names), default=0) / LETTERS)
+    place = (margin / INCHES, 0.55 / height, 1 - (margin + 0.33) / INCHES, 1 - 0.75 / height)
+    axis = figure.add_axes(place)
     start_ns = recording.start_ns
     for row, stream in enumerate(streams):
         facts = facts_of(stream)
@@ -129,7 +135,7 @@ def plot_streams(recording: Recording) -> Figure:
         axis.broken_barh(gaps, (row - 0.25, 0.4), color="#e8465a", lw=0)
         rate = f"{facts.rate:,.6g} Hz, " if facts.rate else ""
         axis.text(left, row + 0.18, f"{rate}{facts.rows:,} rows", fontsize=7, va="bottom")
-    axis.set_yticks(range(len(streams)), [stream.name for stream in streams])
+    axis.set_yticks(range(len(streams)), names)
     axis.set_ylim(-0.6, len(streams) - 0.3)
     axis.set_xlim(-0.01 * (recording.end_ns - start_ns) / SECOND_NS, None)
     axis.set_xlabel(f"seconds from {start_ns} ns")

@@ -46,6 +46,14 @@ class Series:
         return self.columns if len(self.columns) == count else tuple(map(str, range(count)))
 
 
+def shortened(name: str, most: int) -> str:
+    """A name for a plot, in at most so many letters: where it is longer, its start and its end."""
+    if len(name) > most:
+        end = (most - 1) // 2
+        name = f"{name[: most - 1 - end]}…{name[-end:]}"
+    return name.replace("$", r"\$")  # or matplotlib takes what is between two for a formula
+
+
 def series_of(sample: Sample) -> list[Series]:
     """Every array field of a sample that has grid times, in the sample's order.
 

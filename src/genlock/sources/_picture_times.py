@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from genlock._checked import toml_key
 from genlock._nanoseconds import SECOND_NS, UNIT_NS, Nanoseconds, exact, ticks_to_ns, to_ns
 from genlock.errors import LayoutError, TimeUnitError
 from genlock.location import Location
@@ -47,8 +48,8 @@ class _Query:
 
     def unknown(self, problem: str, line: str) -> PictureTimes:
         message = (
-            f"{problem}: add {line}, with the value that is right, to [streams.{self.stream}] of a "
-            "recording.toml, or to the streams= of open()"
+            f"{problem}: add {line}, with the value that is right, to "
+            f"[streams.{toml_key(self.stream)}] of a recording.toml, or to the streams= of open()"
         )
         error = TimeUnitError(message, recording=self.location.uri, stream=self.stream)
         return PictureTimes(self.names, problem=error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-from genlock._checked import Place, meant
+from genlock._checked import Place, meant, toml_key, toml_text
 from genlock.declaration import CALLER, FILE_NAME, StreamDeclaration
 from genlock.errors import LayoutError, OpenError
 from genlock.interfaces import OpenChild, OpenOptions, Source
@@ -102,6 +102,7 @@ class _Guess:
 
 def _noted(stream: Stream, file: str) -> Stream:
     info = stream.info
-    line = f'[streams.{stream.name}] kind = "{info.modality}" path = "{file}"'
+    table = f"[streams.{toml_key(stream.name)}]"
+    line = f'{table} kind = "{info.modality}" path = {toml_text(file)}'
     note = f"guessed from the folder's files; {FILE_NAME} can state it: {line}"
     return replace(stream, info=info.with_report(info.report.noting(note)))
