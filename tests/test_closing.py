@@ -10,11 +10,13 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import genlock as gl
+from genlock._threads import Runner
 from loading import ENDS, FIELDS, genlock_threads, windows
 
 
@@ -28,6 +30,27 @@ def test_nothing_is_left_behind(sample: Path, end: Callable[[gl.Loader], None]) 
     gc.collect()
     assert genlock_threads() == before
     assert len(os.listdir("/proc/self/fd")) <= files
+
+
+def test_a_worker_that_holds_a_lock_closes_without_waiting_for_itself(sample: Path) -> None:
+    before = genlock_threads()
+    loader = gl.Loader(windows(sample), FIELDS, batch_size=2)
+    next(iter(loader))
+    workers: Any = loader._workers
+    ended = threading.Event()
+
+    def collected() -> None:  # the garbage collector may run a finalizer within any statement
+        with workers._engine._lock:
+            loader._finalizer()
+        ended.set()
+
+    Runner("collector", collected)
+    assert ended.wait(30)
+    for thread in threading.enumerate():
+        if thread.name == "genlock-close":
+            thread.join(30)
+    assert workers.closed
+    assert genlock_threads() == before
 
 
 def test_a_closed_loader_says_so(sample: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from genlock._engine import Engine
 from genlock._epoch import Epoch
 from genlock._memory import Block, pageable
-from genlock._threads import join
+from genlock._threads import Runner, join, on_own_thread
 from genlock._trace import SpanLog
 from genlock._work import Adopt, Progress, Work
 
@@ -53,7 +53,17 @@ class Local:
         return self._engine.progress(self._epoch.queued if self._epoch is not None else 0.0)
 
     def close(self) -> None:
-        """Stop everything and wait for threads to end. Safe to call twice and from anywhere."""
+        """Stop everything and wait for threads to end. Safe to call twice and from anywhere.
+
+        A forgotten loader is collected on any thread, also on a worker that holds a lock which
+        closing takes: then another thread closes, and nobody waits.
+        """
+        if on_own_thread():
+            Runner("close", self._close)
+        else:
+            self._close()
+
+    def _close(self) -> None:
         planner = self._epoch.stop() if self._epoch is not None else []
         join([*planner, *self._engine.stop()])
         self._engine.release()

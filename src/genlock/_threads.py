@@ -184,8 +184,17 @@ def join(threads: Sequence[threading.Thread], seconds: float = JOIN_SECONDS) -> 
             warnings.warn(f"{message}:\n{stack}", ResourceWarning, stacklevel=2)
 
 
+def on_own_thread() -> bool:
+    """Whether the caller runs on a thread that was started here."""
+    return isinstance(threading.current_thread(), _Thread)
+
+
+class _Thread(threading.Thread):
+    """A daemon thread of ours."""
+
+
 def _start(name: str, target: Callable[..., None], *args: object) -> threading.Thread:
-    thread = threading.Thread(target=target, args=args, name=name, daemon=True)
+    thread = _Thread(target=target, args=args, name=name, daemon=True)
     thread.start()
     return thread
 
