@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 from collections.abc import Iterator, Sequence
@@ -105,6 +106,10 @@ NAMES = ["GX010042.MP4", "GX020042.MP4", "GX030042.MP4"]
 STARTS = [Fraction(0), Fraction(1), Fraction(2)]
 
 
+AGED_NS = 1_700_000_000 * 10**9
+"""A time of change so long ago that the index trusts it."""
+
+
 @pytest.fixture(
     scope="module", params=[(0, False), (2, False), (0, True), (2, True)], ids=lambda p: f"{p}"
 )
@@ -116,6 +121,8 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     cut(whole, NAMES, STARTS, zeroed)
     (folder / "whole").mkdir()
     whole.rename(folder / "whole" / "take.mp4")
+    for path in (*folder.rglob("*"), folder):
+        os.utime(path, ns=(AGED_NS, AGED_NS))
     return folder
 
 
