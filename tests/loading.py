@@ -60,6 +60,27 @@ def failing_windows(folder: Path) -> set[int]:
     return failing
 
 
+class Consumer:
+    """A thread that asks a loader for its first batch."""
+
+    def __init__(self, loader: gl.Loader) -> None:
+        self._loader = loader
+        self._ended_by: list[type[BaseException]] = []
+        self._thread = threading.Thread(target=self._consume)
+        self._thread.start()
+
+    def _consume(self) -> None:
+        try:
+            next(iter(self._loader))
+        except gl.ClosedError as error:
+            self._ended_by.append(type(error))
+
+    def ended_by(self) -> list[type[BaseException]]:
+        """What it was ended by, once it has ended."""
+        self._thread.join(30)
+        return self._ended_by
+
+
 def genlock_threads() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name.startswith("genlock-")]
 

@@ -17,7 +17,7 @@ import pytest
 
 import genlock as gl
 from genlock._threads import Runner
-from loading import ENDS, FIELDS, genlock_threads, windows
+from loading import ENDS, FIELDS, Consumer, genlock_threads, windows
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -73,22 +73,12 @@ def test_closing_from_another_thread_wakes_the_consumer(sample: Path) -> None:
         return sample
 
     loader = gl.Loader(windows(sample), FIELDS, batch_size=2, transform=stuck)
-    outcome: list[type[BaseException]] = []
-
-    def consume() -> None:
-        try:
-            next(iter(loader))
-        except gl.ClosedError as error:
-            outcome.append(type(error))
-
-    consumer = threading.Thread(target=consume)
-    consumer.start()
+    consumer = Consumer(loader)
     assert inside.wait(30)
     with pytest.warns(ResourceWarning, match="does not return"):
         loader.close()
     release.set()
-    consumer.join(30)
-    assert outcome == [gl.ClosedError]
+    assert consumer.ended_by() == [gl.ClosedError]
 
 
 SCRIPT = """

@@ -8,7 +8,6 @@ import select
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ import test_loader
 import test_state
 import transforms
 from genlock._remote import Remote
-from loading import ENDS, FIELDS, as_bytes, epochs, genlock_threads, windows
+from loading import ENDS, FIELDS, Consumer, as_bytes, epochs, genlock_threads, windows
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="process=True needs Linux")
 
@@ -311,20 +310,10 @@ def test_closing_from_another_thread_wakes_the_consumer(
     import stuck  # type: ignore[import-not-found]
 
     loader = ChildLoader(windows(sample), FIELDS, batch_size=1, transform=stuck.transform)
-    outcome: list[type[BaseException]] = []
-
-    def consume() -> None:
-        try:
-            next(iter(loader))
-        except gl.ClosedError as error:
-            outcome.append(type(error))
-
-    consumer = threading.Thread(target=consume)
-    consumer.start()
+    consumer = Consumer(loader)
     started.open().close()  # waits until a transform is running
     loader.close()
-    consumer.join(30)
-    assert outcome == [gl.ClosedError]
+    assert consumer.ended_by() == [gl.ClosedError]
 
 
 SCRIPT = """

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from genlock._pool import ExclusivePool
 from genlock._recent import Budget
@@ -89,4 +89,4 @@ class DecoderPool:
 
 def _distance(row: int, decoder: Decoder) -> int | None:
     """How far a decoder of packets is from a row; any other serves as well from anywhere."""
-    return cast(Walker, decoder).distance(row) if hasattr(decoder, "units_decoded") else 0
+    return decoder.distance(row) if isinstance(decoder, Walker) else 0

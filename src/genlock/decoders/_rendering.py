@@ -36,6 +36,8 @@ class FrameRenderer(PictureDecoder):
         size = format.size or region[2:]
         self._check(header, region, format, out)
         shrink = self._shrink(header, region, size)
+        if shrink == 1 and self._scaled(unit, header, region, size, format, out):
+            return
         picture = self._picture(unit, header, format, shrink)
         if picture.values.dtype not in _DTYPES:
             raise DecodeError(f"pictures of {picture.values.dtype} have no white: use Depth")
@@ -49,6 +51,18 @@ class FrameRenderer(PictureDecoder):
     def _shrink(self, header: PictureHeader, region: Region, size: Size) -> int:
         """The fraction of its size at which a picture is decoded: 1, 2, 4 or 8."""
         return 1
+
+    def _scaled(
+        self,
+        unit: bytes | Values,
+        header: PictureHeader,
+        region: Region,
+        size: Size,
+        format: FrameFormat,
+        out: Values,
+    ) -> bool:
+        """Write the frame without making the whole picture, if that can be; says whether."""
+        return False
 
     @abstractmethod
     def _picture(

@@ -37,21 +37,22 @@ class ImageDecoder(FrameRenderer):
         super().__init__(units, stream, max_pixels)
         self._planes = PlaneScaler(stream.info, pixel_limit(max_pixels))
 
-    def _render(
-        self, unit: bytes | Values, header: PictureHeader, format: FrameFormat, out: Values
-    ) -> None:
-        region = format.crop or (0, 0, *header.shape)
-        size = format.size or region[2:]
-        self._check(header, region, format, out)
-        whole = _shrink(header, region, size) == 1
-        if whole and isinstance(unit, bytes) and _scales_planes(header, region, size, format):
-            header.check_whole(unit)
-            if self._planes.write(unit, header, format, out):
-                return
-        super()._render(unit, header, format, out)
-
     def _shrink(self, header: PictureHeader, region: Region, size: Size) -> int:
         return _shrink(header, region, size)
+
+    def _scaled(
+        self,
+        unit: bytes | Values,
+        header: PictureHeader,
+        region: Region,
+        size: Size,
+        format: FrameFormat,
+        out: Values,
+    ) -> bool:
+        if not (isinstance(unit, bytes) and _scales_planes(header, region, size, format)):
+            return False
+        header.check_whole(unit)
+        return self._planes.write(unit, header, format, out)
 
     def _picture(
         self, unit: bytes | Values, header: PictureHeader, format: FrameFormat, shrink: int
