@@ -78,7 +78,7 @@ class FrameJob(Job):
         if not len(wanted):
             return
         rows = self.plan.rows[wanted, 0]
-        in_place = wanted[-1] - wanted[0] == len(wanted) - 1 and (np.diff(rows) >= 0).all()
+        in_place = wanted[-1] - wanted[0] == len(wanted) - 1 and (rows[1:] >= rows[:-1]).all()
         if in_place:
             out = slot.values[wanted[0] : wanted[-1] + 1]
             valid = self._read(rows, out, decoders)
@@ -88,10 +88,11 @@ class FrameJob(Job):
             out = np.empty((len(rows), *slot.values.shape[1:]), slot.values.dtype)
             valid = self._read(rows, out, decoders)
             slot.values[wanted] = out
-        damaged = wanted[~valid]
-        slot.mask[damaged] = False
-        slot.source_times[damaged] = slot.times[damaged]
-        slot.values[damaged] = 0
+        if not valid.all():
+            damaged = wanted[~valid]
+            slot.mask[damaged] = False
+            slot.source_times[damaged] = slot.times[damaged]
+            slot.values[damaged] = 0
 
     def _read(
         self, rows: NDArray[np.int64], out: NDArray[Any], decoders: DecoderPool

@@ -47,13 +47,12 @@ class Location:
             self.fragment = (found[1], found[2])
             self._place = self.uri[: found.start()]
         self._witness = witness
+        is_url = "://" in self._place and not self._place.startswith("file://")
+        self._local = None if is_url or data is not None else self._place.removeprefix("file://")
 
     @cached_property
     def _path(self) -> Path | None:
-        is_url = "://" in self._place and not self._place.startswith("file://")
-        return (
-            None if is_url or self.data is not None else Path(self._place.removeprefix("file://"))
-        )
+        return None if self._local is None else Path(self._local)
 
     @classmethod
     def of(cls, target: Any) -> Location:
@@ -179,8 +178,8 @@ class Location:
         if self.data is not None:
             return io.BytesIO(self.data)
         with self._reaching():
-            if self._path is not None:
-                return self._path.open("rb")
+            if self._local is not None:
+                return open(self._local, "rb")  # noqa: PTH123  no Path for each picture
             file: BinaryIO = fsspec.open(self._place, "rb").open()
             return file
 
@@ -206,13 +205,13 @@ class Location:
         made the folder has put it there: data sets are often folders of links to a store.
         """
         parts = relative.replace("\\", "/").split("/")
-        if ".." in parts or Path(relative).is_absolute() or "://" in relative:
+        if ".." in parts or os.path.isabs(relative) or "://" in relative:
             raise OpenError(f"{relative!r} lies outside of {self.uri}", recording=self.uri)
-        if self._path is not None and self._leads_outside(self._path, parts, listed):
+        if self._local is not None and self._leads_outside(self._local, parts, listed):
             raise OpenError(f"{relative!r} leads outside of {self.uri}", recording=self.uri)
         return Location(f"{self._place.rstrip('/')}/{relative}", witness=self._witness)
 
-    def _leads_outside(self, base: Path, parts: Sequence[str], listed: bool) -> bool:
+    def _leads_outside(self, base: str, parts: Sequence[str], listed: bool) -> bool:
         """Whether a link among the parts ends where it may not."""
         *folders, at = (f"{base}/{'/'.join(parts[:depth])}" for depth in range(1, len(parts) + 1))
         is_link = os.path.islink  # twice as quick as Path's, and asked for each picture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -25,20 +24,20 @@ def claims(head: bytes) -> bool:
 
 def read(file: BinaryIO) -> PictureHeader:
     """Visits the segments up to the first scan."""
-    orientation, frame, marker, segment, usual = UPRIGHT, None, 0, 0, True
+    orientation, frame, marker, segment, usual = UPRIGHT, None, 0, 2, True
     tables: set[int] = set()
-    file.seek(2)
     for _ in range(_MOST_SEGMENTS):
-        prefix, marker = take(file, "BB")
+        file.seek(segment)
+        prefix, marker, *length_bytes = file.read(4)
         if prefix != 0xFF:
             raise ValueError("no marker where one must be")
         if marker == 0xFF:  # padding
-            file.seek(-1, os.SEEK_CUR)
+            segment += 1
             continue
+        segment += 2
         if marker in _WITHOUT_LENGTH:
             continue
-        segment = file.tell()
-        (length,) = take(file, ">H")
+        length = int.from_bytes(length_bytes, "big")
         if marker == _START_OF_SCAN:
             break
         if marker in _FRAMES:
@@ -50,7 +49,7 @@ def read(file: BinaryIO) -> PictureHeader:
             orientation = exif_orientation(file)
         elif marker in _OTHERWISE:
             usual &= not file.read(16).startswith(_OTHERWISE[marker])
-        file.seek(segment + length)
+        segment += length
     if frame is None or marker != _START_OF_SCAN:
         raise ValueError("no frame header, or no scan")
     bits, height, width, channels = frame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
@@ -17,11 +17,11 @@ from genlock._pictures.header import pixel_limit
 from genlock.decoders._conversion import PictureWriter
 from genlock.decoders._frames import FrameReader
 from genlock.errors import ClosedError, DecodeError, GenlockError, LimitError, error_context
-from genlock.interfaces import CodecSpec, FrameFormat, Units
+from genlock.interfaces import CodecSpec, FrameFormat, Units, Walker
 from genlock.stream import Stream
 
 
-class PacketDecoder(ABC):
+class PacketDecoder(Walker):
     """Decodes one stream of packets; implements `FrameDecoder`. One thread at a time.
 
     units: a cursor of its own, which the decoder closes. max_pixels: the largest picture that may

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +58,7 @@ class FrameDecoder(Protocol):
     def close(self) -> None: ...
 
 
-@runtime_checkable
-class Walker(Protocol):
+class Walker(ABC):
     """A decoder that stands in its stream, from where going on may cost less than seeking.
 
     leaps: whether the next read is taken to lie elsewhere, so that no more is decoded than it needs
@@ -68,9 +68,11 @@ class Walker(Protocol):
     leaps: bool
 
     @property
+    @abstractmethod
     def units_decoded(self) -> int:
         """How many units were decoded so far, without those that were skipped."""
 
+    @abstractmethod
     def distance(self, row: int) -> int | None:
         """How many units lie before a row on the way from here; None if it has to seek."""
 
