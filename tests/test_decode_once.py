@@ -83,6 +83,24 @@ def test_an_epoch_in_blocks_decodes_each_packet_about_once(sample: Path) -> None
     assert without.packets > 2 * stats.packets and not without.frames_cached
 
 
+@pytest.mark.parametrize(("stride", "cached"), [(0.2, True), (0.3, False)])
+def test_plain_order_decodes_each_packet_about_once_on_two_threads(
+    sample: Path, stride: float, cached: bool
+) -> None:
+    """One thread goes on where a window ends, the other at the next key frame."""
+    chosen = windows(sample, shuffle=False, duration=0.3, stride=stride)
+    with gl.open(sample) as recording:
+        packets = len(recording.streams["camera-rgb"].timeline)
+    for threads in (1, 2):
+        fields = {"rgb": gl.Video("camera-rgb", rate=30, size=(32, 32))}
+        with gl.Loader(chosen, fields, batch_size=4, threads=threads) as loader:
+            for _ in loader:
+                pass
+            stats = loader.stats()
+        assert bool(stats.frames_cached) == cached
+        assert stats.packets <= 1.15 * packets
+
+
 def test_nothing_is_kept_where_windows_do_not_overlap(sample: Path) -> None:
     apart = windows(sample, stride=1.0, shuffle=True)
     assert not apart.overlapping and windows(sample).overlapping

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from functools import partial
 
 import pytest
 
@@ -152,7 +153,7 @@ def test_exclusive_lends_the_nearest_and_leaves_the_others_where_they_stand() ->
     pool: ExclusivePool[Place] = ExclusivePool(2)
     made: list[Place] = []
 
-    def go(target: int) -> Place:
+    def go(target: int, spread: bool = True) -> Place:
         def make() -> Place:
             made.append(Place(target))
             return made[-1]
@@ -160,7 +161,7 @@ def test_exclusive_lends_the_nearest_and_leaves_the_others_where_they_stand() ->
         def distance(place: Place) -> int | None:
             return target - place.at if 0 <= target - place.at < 10 else None
 
-        with pool.lease("k", make, distance) as place:
+        with pool.lease("k", make, distance, spread) as place:
             place.at = target
         return place
 
@@ -174,6 +175,18 @@ def test_exclusive_lends_the_nearest_and_leaves_the_others_where_they_stand() ->
     assert all(place.closed for place in made)
 
 
+def test_exclusive_makes_no_other_where_things_need_not_spread() -> None:
+    pool: ExclusivePool[Place] = ExclusivePool(3)
+    with pool.lease("k", lambda: Place(0)) as first, pool.lease("k", lambda: Place(5)) as second:
+        pass  # the second comes back first
+    far = partial(pool.lease, "k", lambda: Place(9))
+    with far(lambda place: None) as oldest, far(lambda place: None) as other:
+        assert (oldest, other) == (second, first)
+    with far(lambda place: place.at) as nearest:
+        assert nearest is first
+    pool.close()
+
+
 def test_what_is_lent_or_broken_counts_for_the_room() -> None:
     pool: ExclusivePool[Place] = ExclusivePool(2)
 
@@ -182,10 +195,13 @@ def test_what_is_lent_or_broken_counts_for_the_room() -> None:
 
     with pool.lease("k", lambda: Place(0)) as first, pool.lease("k", lambda: Place(0)) as second:
         pass
-    with pool.lease("k", lambda: Place(0)), pool.lease("k", lambda: Place(9), never) as other:
+    with (
+        pool.lease("k", lambda: Place(0)),
+        pool.lease("k", lambda: Place(9), never, spread=True) as other,
+    ):
         assert other in (first, second)
-    with pytest.raises(ValueError), pool.lease("k", lambda: Place(0), never):
+    with pytest.raises(ValueError), pool.lease("k", lambda: Place(0), never, spread=True):
         raise ValueError
-    with pool.lease("k", lambda: Place(7), never) as fresh:
+    with pool.lease("k", lambda: Place(7), never, spread=True) as fresh:
         assert fresh.at == 7
     pool.close()

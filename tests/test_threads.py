@@ -6,10 +6,13 @@ import gc
 import threading
 import warnings
 from collections.abc import Callable
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from genlock._threads import Channel, ChannelClosed, Runner, TaskPool, join
+from genlock._threads import Channel, ChannelClosed, Runner, TaskPool, TaskQueue, join
 
 
 def in_thread(target: Callable[[], None]) -> threading.Thread:
@@ -87,6 +90,63 @@ def test_occupancy_is_the_mean_that_gets_found() -> None:
     for _ in range(3):
         channel.get()
     assert channel.mean_occupancy == 2.0
+
+
+def nothing() -> None:
+    """A task."""
+
+
+def test_a_walk_is_gone_one_task_at_a_time_and_others_go_past() -> None:
+    queue = TaskQueue()
+    for walk in ("a", "a", None, "b", None, "a"):
+        queue.put(nothing, walk)
+    assert [queue.take()[1] for _ in range(4)] == ["a", None, "b", None]
+    waiting: list[object] = []
+    waiter = in_thread(lambda: waiting.append(queue.take()[1]))
+    queue.leave("b")
+    queue.leave(None)
+    assert not waiting
+    queue.leave("a")
+    waiter.join(10)
+    assert waiting == ["a"]
+    queue.close()
+    for ended in (queue.take, lambda: queue.put(nothing)):
+        with pytest.raises(ChannelClosed):
+            ended()
+
+
+@given(st.lists(st.sampled_from([None, 0, 1, 2]), max_size=40), st.randoms(use_true_random=False))
+def test_each_task_is_taken_once_and_those_of_a_walk_in_order(
+    walks: list[int | None], random: Random
+) -> None:
+    """Against the rule itself: the first that waits and whose walk nobody is on."""
+    queue = TaskQueue()
+    tasks = [lambda i=i: i for i in range(len(walks))]
+    for task, walk in zip(tasks, walks, strict=True):
+        queue.put(task, walk)
+    left, running = list(range(len(walks))), []
+    while left or running:
+        free = [i for i in left if walks[i] is None or walks[i] not in [walks[j] for j in running]]
+        if free and (not running or random.random() < 0.6):
+            task, walk = queue.take()
+            assert (task(), walk) == (free[0], walks[free[0]])
+            left.remove(free[0])
+            running.append(free[0])
+        else:
+            queue.leave(walks[running.pop(random.randrange(len(running)))])
+
+
+def test_a_walk_goes_on_after_a_task_that_broke() -> None:
+    pool = TaskPool("test", 2)
+    done = threading.Event()
+    hook, threading.excepthook = threading.excepthook, lambda args: None
+    try:
+        pool.submit(lambda: 1 / 0, "walk")
+        pool.submit(done.set, "walk")
+        assert done.wait(10)
+        join(pool.stop())
+    finally:
+        threading.excepthook = hook
 
 
 def test_pool_runs_every_task_and_counts_busy_time() -> None:

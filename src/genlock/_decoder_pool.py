@@ -61,9 +61,9 @@ class DecoderPool:
         wanted; the decoder that stands closest before it is lent. name: which, as `Video.decoder`.
         """
         key = (opened.uri, stream, depth, name)
-        distance = None if row is None or not self._lanes else partial(_distance, row)
+        distance = None if row is None else partial(_distance, row)
         make = partial(opened.decoder, stream, depth, self.sounds, name, self.gpu)
-        with self._pool.lease(key, make, distance) as decoder:
+        with self._pool.lease(key, make, distance, self._lanes) as decoder:
             if not isinstance(decoder, Walker):
                 yield decoder
                 return

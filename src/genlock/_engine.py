@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from genlock._decoder_pool import DecoderPool
 from genlock._field_order import check_fields
 from genlock._memory import Block, Ring
+from genlock._meter import Meter
 from genlock._pool import SharedPool
 from genlock._recent import Budget
 from genlock._row_cache import RowCache
 from genlock._sample_cache import SampleCache
-from genlock._threads import ChannelClosed, Meter, TaskPool
+from genlock._threads import ChannelClosed, Task, TaskPool
 from genlock._trace import SpanLog
 from genlock._work import Progress, StageCounts, Work
 from genlock.fields import Audio, PictureField
@@ -25,8 +26,6 @@ RECORDINGS_KEPT_OPEN = 64
 MOST_DECODERS = 64
 SOUND_SHARE = 4
 """One part in so many of `cache_bytes` is for decoded sound, where there is any."""
-
-Task = Callable[[], None]
 
 
 class Engine:
@@ -52,14 +51,14 @@ class Engine:
         self._lock = threading.Lock()
         self.closed = False
 
-    def submit(self, pool: str, task: Task) -> None:
-        """Run a task on the threads of a pool, which start when first needed."""
+    def submit(self, pool: str, task: Task, walk: Hashable = None) -> None:
+        """Run a task on the threads of a pool, which start when first needed; walk: `TaskQueue`."""
         with self._lock:
             if self.closed:
                 raise ChannelClosed
             if pool not in self._pools:
                 self._pools[pool] = TaskPool(pool, self.work.threads[pool], self.spans)
-        self._pools[pool].submit(task)
+        self._pools[pool].submit(task, walk)
 
     def count(self, job: Planned, slot: Slot) -> None:
         """Note what a job delivered in its pool's statistics."""

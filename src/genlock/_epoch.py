@@ -12,9 +12,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from genlock._engine import Engine, Task
+from genlock._engine import Engine
 from genlock._pending import Pass, Pending, SampleTasks
-from genlock._threads import Channel, ChannelClosed, Runner
+from genlock._threads import Channel, ChannelClosed, Runner, Task
+from genlock._walks import Walks
 from genlock._work import Failure, Finished
 from genlock.assembly import Assembly
 from genlock.errors import GenlockError
@@ -38,6 +39,7 @@ class Epoch:
         self._batches = engine.work.batches(epoch, first)
         self._channel: Channel[Pending] = Channel(engine.work.prefetch)
         self._waiting: Pending | None = None
+        self._walks = Walks()
         self._planner = Runner("plan", self._plan_all)
 
     @property
@@ -127,21 +129,26 @@ class Epoch:
 
     def _submit(self, pending: Pending, assembly: Assembly) -> None:
         """Hand the jobs of a batch to the pools: heavy ones each by itself, light ones together."""
-        fills: dict[str, list[Task]] = {}
+        light: dict[str, list[Task]] = {}
         for i, planned in enumerate(assembly.jobs[: len(pending.windows)]):
-            pools: dict[str, dict[str, Planned]] = {}
+            shares: dict[tuple[str, str], dict[str, Planned]] = {}
             for name, job in (planned or {}).items():
-                pools.setdefault(job.pool, {})[name] = job
-            cached = set(pools) == {"cache"}
-            tasks = SampleTasks(self._shared, pending, assembly, i, len(pools), cached)
-            for pool, share in pools.items():
-                fills.setdefault(pool, []).append(partial(tasks.fill, share))
-            if not pools:
+                part = "" if job.pool in LIGHT else name
+                shares.setdefault((job.pool, part), {})[name] = job
+            cached = all(pool == "cache" for pool, _ in shares)
+            tasks = SampleTasks(self._shared, pending, assembly, i, len(shares), cached)
+            for (pool, name), share in shares.items():
+                fill = partial(tasks.fill, share)
+                if pool in LIGHT:
+                    light.setdefault(pool, []).append(fill)
+                else:
+                    self._engine.submit(pool, fill, self._walks.of(share[name]))
+            if not shares:
                 tasks.filled()
-        for pool, wanted in fills.items():
-            runs = self._engine.work.threads[pool] if pool in LIGHT else len(wanted)
-            for k in range(min(runs, len(wanted))):
-                self._engine.submit(pool, partial(_in_turn, wanted[k::runs]))
+        for pool, fills in light.items():
+            runs = self._engine.work.threads[pool]
+            for k in range(min(runs, len(fills))):
+                self._engine.submit(pool, partial(_in_turn, fills[k::runs]))
 
     def _plan(self, pending: Pending, index: int) -> dict[str, Planned] | None:
         window = pending.windows[index]

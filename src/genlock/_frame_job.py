@@ -58,6 +58,17 @@ class FrameJob(Job):
         return SlotSpec(ArraySpec((steps, *shape), dtype), steps, steps)
 
     @property
+    def begins_ns(self) -> int | None:
+        """Time of the first row that is wanted, if rows are decoded from one another."""
+        if self.pool != "video" or not self.plan.mask.any():
+            return None
+        return int(self.stream.timeline.ns[self.plan.rows[self.plan.mask, 0].min()])
+
+    def key_frame_before(self, time_ns: int) -> int:
+        """Time of the last key frame of the stream at or before a time."""
+        return self.opened.key_frame_before(self.stream.name, time_ns)
+
+    @property
     def _decoder_name(self) -> str:
         return self.field.decoder if isinstance(self.field, Video) else "auto"
 

@@ -39,17 +39,21 @@ class ExclusivePool(Generic[V]):
 
     @contextmanager
     def lease(
-        self, key: Hashable, make: Callable[[], V], distance: Distance[V] | None = None
+        self,
+        key: Hashable,
+        make: Callable[[], V],
+        distance: Distance[V] | None = None,
+        spread: bool = False,
     ) -> Iterator[V]:
         """Lend the thing of this key that was used last, or make one.
 
         distance: how far a thing is from what it is wanted for, None if it may as well be another.
-        The nearest is lent; without a near one, one is made if there is room, so that the others
-        stay where they are, else the one used longest ago is lent.
+        The nearest is lent; without a near one, that used longest ago, unless they are to spread,
+        each to stay where it is: then one is made while there is room.
         """
         if os.getpid() != self._process:
             self._reset()
-        thing = self._take(key, distance)
+        thing = self._take(key, distance, spread)
         try:
             if thing is None:
                 thing = make()
@@ -62,19 +66,19 @@ class ExclusivePool(Generic[V]):
             raise
         self._keep(key, thing)
 
-    def _take(self, key: Hashable, distance: Distance[V] | None) -> V | None:
+    def _take(self, key: Hashable, distance: Distance[V] | None, spread: bool) -> V | None:
         with self._lock:
             idle = [token for token, (other, _) in self._idle.items() if other == key]
-            chosen = idle[-1:] if distance is None else self._nearest(idle, distance)
+            chosen = idle[-1:] if distance is None else self._nearest(idle, distance, spread)
             self._lent += 1
             return self._idle.pop(chosen[0])[1] if chosen else None
 
-    def _nearest(self, idle: list[int], distance: Distance[V]) -> list[int]:
+    def _nearest(self, idle: list[int], distance: Distance[V], spread: bool) -> list[int]:
         measured = ((distance(self._idle[token][1]), token) for token in idle)
         near = [(far, token) for far, token in measured if far is not None]
         if near:
             return [min(near)[1]]
-        return [] if len(self._idle) + self._lent < self.capacity else idle[:1]
+        return [] if spread and len(self._idle) + self._lent < self.capacity else idle[:1]
 
     def _keep(self, key: Hashable, thing: V) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
 """Threads: the only file that starts any.
 
-`Channel` is a bounded queue that can be closed from either end; `TaskPool` runs tasks on named
-worker threads, first come first served; `Runner` is one thread with a loop of its own. All
+`Channel` is a bounded queue that can be closed from either end; `TaskPool` runs the tasks of a
+`TaskQueue` on named worker threads; `Runner` is one thread with a loop of its own. All
 threads are daemons, hold no reference to what owns them, and are stopped and joined by `close`.
 A native call that does not return is abandoned with a warning that shows where it stands.
 """
@@ -14,13 +14,14 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
+from genlock._meter import Meter
 from genlock._trace import SpanLog
 
 T = TypeVar("T")
+Task = Callable[[], None]
 
 JOIN_SECONDS = 1.5
 """How long `close` waits for threads in all, so that closing a loader takes less than 2 s."""
@@ -97,43 +98,61 @@ class Channel(Generic[T]):
         return self._found / self._gets if self._gets else 0.0
 
 
-class Meter:
-    """Counts of one stage: busy seconds, CPU seconds, items, bytes. Thread-safe.
+class TaskQueue:
+    """Tasks in the order they came; of those of one walk, one runs at a time. Thread-safe.
 
-    spans: where its work is noted as well while a trace is recorded.
+    A walk names tasks that go on where the one before ended, so that each but the first is cheap
+    once the others are done. Reentrant, as `Channel` is.
     """
 
-    def __init__(self, name: str, spans: SpanLog) -> None:
-        self._name = name
-        self._spans = spans
-        self._lock = threading.Lock()
-        self.busy_s = 0.0
-        self.cpu_s = 0.0
-        self.items = 0
-        self.bytes = 0
+    def __init__(self) -> None:
+        self._tasks: deque[tuple[Task, Hashable]] = deque()
+        self._walks: set[Hashable] = set()
+        self._changed = threading.Condition()
+        self._closed = False
 
-    @contextmanager
-    def measure(self) -> Iterator[None]:
-        """Time a block on the calling thread."""
-        began, cpu = time.perf_counter(), time.thread_time()
-        try:
-            yield
-        finally:
-            wall, cpu = time.perf_counter() - began, time.thread_time() - cpu
-            if self._spans.on:
-                self._spans.add(self._name, began, wall)
-            with self._lock:
-                self.busy_s += wall
-                self.cpu_s += cpu
+    def put(self, task: Task, walk: Hashable = None) -> None:
+        """Append a task, of no walk with None. Raises ChannelClosed."""
+        with self._changed:
+            if self._closed:
+                raise ChannelClosed
+            self._tasks.append((task, walk))
+            self._changed.notify()
 
-    def count(self, items: int = 0, bytes: int = 0) -> None:
-        with self._lock:
-            self.items += items
-            self.bytes += bytes
+    def take(self) -> tuple[Task, Hashable]:
+        """Wait for the first task whose walk nobody is on, and go on it until `leave`.
+
+        Raises ChannelClosed.
+        """
+        with self._changed:
+            while True:
+                if self._closed:
+                    self._tasks.clear()
+                    raise ChannelClosed
+                for at, (task, walk) in enumerate(self._tasks):
+                    if walk not in self._walks:
+                        del self._tasks[at]
+                        if walk is not None:
+                            self._walks.add(walk)
+                        return task, walk
+                self._changed.wait()
+
+    def leave(self, walk: Hashable) -> None:
+        """End a task of a walk: its next one may run."""
+        if walk is not None:
+            with self._changed:
+                self._walks.discard(walk)
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Drop what waits, and end every `take`."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
 
 
 class TaskPool:
-    """Worker threads that run tasks in the order they were submitted.
+    """Worker threads that run tasks in the order of a `TaskQueue`.
 
     A task is a callable without arguments that keeps its own failures; one that lets an exception
     out is a bug, reported on stderr as for any thread. submit never blocks: whoever submits bounds
@@ -144,18 +163,18 @@ class TaskPool:
         self.name = name
         self.threads = threads
         self.meter = Meter(name, spans or SpanLog())
-        self._tasks: Channel[Callable[[], None]] = Channel(sys.maxsize)
+        self._tasks = TaskQueue()
         self._workers = [
             _start(f"genlock-{name}-{i}", _work, self._tasks, self.meter) for i in range(threads)
         ]
 
-    def submit(self, task: Callable[[], None]) -> None:
-        """Queue a task. Raises ChannelClosed after `stop`."""
-        self._tasks.put(task)
+    def submit(self, task: Task, walk: Hashable = None) -> None:
+        """Queue a task; walk: see `TaskQueue`. Raises ChannelClosed after `stop`."""
+        self._tasks.put(task, walk)
 
     def stop(self) -> Sequence[threading.Thread]:
         """Drop what is queued and tell the workers to end; returns them, to be joined."""
-        self._tasks.close(discard=True)
+        self._tasks.close()
         return self._workers
 
 
@@ -199,14 +218,17 @@ def _start(name: str, target: Callable[..., None], *args: object) -> threading.T
     return thread
 
 
-def _work(tasks: Channel[Callable[[], None]], meter: Meter) -> None:
+def _work(tasks: TaskQueue, meter: Meter) -> None:
     while True:
         try:
-            task = tasks.get()
+            task, walk = tasks.take()
         except ChannelClosed:
             return
-        with meter.measure():
-            task()
+        try:
+            with meter.measure():
+                task()
+        finally:
+            tasks.leave(walk)
         del task  # a waiting worker must not keep the last task's arrays alive
 
 

@@ -126,7 +126,7 @@ class MissingExtraError(GenlockError, ImportError):
         super().__init__(f"{purpose} needs {package}: pip install 'genlock[{extra}]'")
 
 
-class error_context:  # noqa: N801  used as a function
+class error_context:
     """Attach a place to any `GenlockError` that passes, and turn other failures into `DecodeError`.
 
     What an error already knows about its place is kept: the innermost context knows best.

@@ -205,7 +205,7 @@ class Location:
         made the folder has put it there: data sets are often folders of links to a store.
         """
         parts = relative.replace("\\", "/").split("/")
-        if ".." in parts or os.path.isabs(relative) or "://" in relative:
+        if ".." in parts or os.path.isabs(relative) or "://" in relative:  # noqa: PTH117
             raise OpenError(f"{relative!r} lies outside of {self.uri}", recording=self.uri)
         if self._local is not None and self._leads_outside(self._local, parts, listed):
             raise OpenError(f"{relative!r} leads outside of {self.uri}", recording=self.uri)
