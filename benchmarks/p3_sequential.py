@@ -1,4 +1,7 @@
-"""P3: one pass over whole files, every frame to RGB at full size."""
+"""P3: one pass over whole files, every frame to RGB at full size, with all threads that help.
+
+Decoding without conversion, which CPU is compared with, has one.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def genlock(work: list[str], extra: dict[str, float]) -> Batches:
 
     windows = gl.Windows(work, duration=0.66, stride=CHUNK / inputs.FPS)
     fields = {"rgb": gl.Video("video", rate=inputs.FPS)}
-    with gl.Loader(windows, fields, batch_size=1, threads=1) as loader:
+    with gl.Loader(windows, fields, batch_size=1) as loader:
         for batch in loader:
             yield CHUNK, batch["rgb"][0]
 
@@ -46,7 +49,7 @@ def pyav(work: list[str], convert: bool) -> Iterator[Any]:
 
     for path in work:
         with av.open(path) as container:
-            container.streams.video[0].thread_type = "NONE"
+            container.streams.video[0].thread_type = "AUTO" if convert else "NONE"
             for frame in container.decode(video=0):
                 yield frame.to_ndarray(format="rgb24").transpose(2, 0, 1) if convert else None
 
@@ -55,7 +58,7 @@ def opencv(work: list[str]) -> Iterator[Any]:
     import cv2
 
     for path in work:
-        capture = cv2.VideoCapture(path, cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, 1])
+        capture = cv2.VideoCapture(path, cv2.CAP_FFMPEG)
         while (read := capture.read())[0]:
             yield cv2.cvtColor(read[1], cv2.COLOR_BGR2RGB).transpose(2, 0, 1)
         capture.release()
@@ -89,13 +92,13 @@ class Kept:
 def torchcodec(path: str) -> Any:
     from torchcodec.decoders import VideoDecoder
 
-    return VideoDecoder(path, seek_mode="approximate", num_ffmpeg_threads=1)
+    return VideoDecoder(path, seek_mode="approximate", num_ffmpeg_threads=0)
 
 
 def decord(path: str) -> Any:
     from decord import VideoReader
 
-    return VideoReader(path, num_threads=1)
+    return VideoReader(path)
 
 
 CONTESTANTS = {
