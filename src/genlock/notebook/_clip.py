@@ -46,6 +46,7 @@ def _video_track(container: Any, pictures: Sequence[Series]) -> Any:
     height, width = _mosaic(pictures, 0).shape[:2]
     track.height, track.width, track.pix_fmt = height, width, "yuv420p"
     track.time_base = track.codec_context.time_base = MILLISECONDS
+    track.thread_count = 1  # libvpx's threads wait by spinning, for minutes where cores are busy
     track.options = {"deadline": "realtime", "cpu-used": "6", "crf": "8", "b": "4M", "g": "12"}
     return track
 
