@@ -4,19 +4,18 @@ turned upright while it is copied to where it is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.plane import VideoPlane
-from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
-from genlock._yuv import HD_HEIGHT
+from genlock.decoders._scaler import Scaler
 from genlock.errors import DecodeError
 from genlock.interfaces import FrameFormat
 from genlock.stream import StreamInfo
@@ -24,12 +23,6 @@ from genlock.stream import StreamInfo
 Rectangle = tuple[int, int, int, int]
 """top, left, height, width in pixels."""
 
-BT601, BT709 = 5, 1
-CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
-"""Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
-LIMITED_RANGE, FULL_RANGE = 1, 2
-AREA, ACCURATE_ROUNDING = 0x20, 0x40000
-"""Flags of libswscale; PyAV 17 has no name for the latter."""
 PLANES = MappingProxyType(
     {"gray": (0,), "rgb": (2, 0, 1), "rgba": (2, 0, 1, 3), "yuv420p": (0, 1, 2)}
 )
@@ -46,7 +39,8 @@ class PictureWriter:
         self._format = format
         self._info = info
         self._turned = info.rotation % 180 != 0
-        self._to_crop, self._to_size = VideoReformatter(), VideoReformatter()
+        self._as_coded = not info.rotation and not info.flipped
+        self._to_crop, self._to_size = Scaler(), Scaler()
 
     def write(self, frame: VideoFrame, out: NDArray[Any]) -> None:
         """Write one frame into out, which has the shape and dtype that the format says.
@@ -66,23 +60,27 @@ class PictureWriter:
             upright = crop[2:]
             rectangle = self._on_frame(crop)
             if not _can_cut(frame, rectangle):
-                frame = _convert(self._to_crop, frame, frame.height, frame.width, pixels)
+                frame = self._to_crop.scaled(frame, pixels, frame.height, frame.width)
             frame = _cut(frame, rectangle)
+        targets = dict(zip(PLANES[self._format.color], _channels(out, self._format), strict=True))
+        as_stored = self._as_coded and out.dtype == _pixel_dtype(pixels)
+        in_place = [targets[plane] for plane in sorted(targets)]
+        if as_stored and self._to_size.write(frame, pixels, in_place):
+            return
         height, width = self._swapped(*(size or upright))
-        planes = _convert(self._to_size, frame, height, width, pixels).planes
-        targets = _channels(out, self._format)
-        for index, target in zip(PLANES[self._format.color], targets, strict=True):
-            self._copy(planes[index], _bits(pixels), target)
+        planes = self._to_size.scaled(frame, pixels, height, width).planes
+        for plane, target in targets.items():
+            self._copy(planes[plane], pixels, target)
 
-    def _copy(self, plane: VideoPlane, bits: int, target: NDArray[Any]) -> None:
-        dtype = np.dtype("<u2" if bits > 8 else np.uint8)
+    def _copy(self, plane: VideoPlane, pixels: str, target: NDArray[Any]) -> None:
+        dtype = _pixel_dtype(pixels)
         source = _rows(plane, dtype.itemsize).view(dtype)
         if self._info.flipped:
             source = source[:, ::-1]
         if self._info.rotation:
             source = np.rot90(source, -(self._info.rotation // 90))
         if self._format.dtype == "float32":
-            np.divide(source, np.float32(2**bits - 1), out=target)
+            np.divide(source, np.float32(2 ** _bits(pixels) - 1), out=target)
         else:
             target[...] = source
 
@@ -110,6 +108,11 @@ def _bits(pixels: str) -> int:
 
 
 @cache
+def _pixel_dtype(pixels: str) -> np.dtype[Any]:
+    return np.dtype("<u2" if _bits(pixels) > 8 else np.uint8)
+
+
+@cache
 def _target(color: str, dtype: str, source: str) -> str:
     """FFmpeg's pixel format to convert frames to: planar, and of as many bits as values need.
 
@@ -122,57 +125,6 @@ def _target(color: str, dtype: str, source: str) -> str:
     if color == "gray":
         return f"gray{bits}le" if deep and bits > 8 else "gray"
     return {"rgb": "gbrp", "rgba": "gbrap"}[color] + ("16le" if deep else "")
-
-
-def _convert(
-    reformatter: VideoReformatter, frame: VideoFrame, height: int, width: int, pixels: str
-) -> VideoFrame:
-    """Scale and convert to full-range pixels by the frame's own matrix and range."""
-    kind = _Kind(frame.height, frame.width, frame.format.name, frame.colorspace, frame.color_range)
-    return reformatter.reformat(frame, **_settings(kind, height, width, pixels))
-
-
-class _Kind(NamedTuple):
-    """What of a frame decides how it is converted; matrix and range as numbers of H.273."""
-
-    height: int
-    width: int
-    pixels: str
-    matrix: int
-    range: int
-
-
-@lru_cache
-def _settings(kind: _Kind, height: int, width: int, pixels: str) -> Mapping[str, Any]:
-    """How libswscale is to convert frames of one kind.
-
-    Untagged frames are BT.709 from 720 lines on, else BT.601, and limited. Luma keeps its codes:
-    libswscale takes gray to be BT.601 of full range, so it is told the same of the frame.
-    """
-    # the converter that is fast without scaling leaves columns beyond a multiple of 16 unwritten
-    fast = (height, width) == (kind.height, kind.width) and width % 16 == 0
-    own = VideoFormat(kind.pixels)
-    in_rgb = own.is_rgb or own.has_palette
-    if pixels.startswith("gray") and not in_rgb:
-        colors = {"src_colorspace": BT601, "dst_colorspace": BT601, "src_color_range": FULL_RANGE}
-    elif kind.matrix in CONVERTIBLE_MATRICES:
-        colors = {}
-    else:
-        colors = {"src_colorspace": BT709 if kind.height >= HD_HEIGHT else BT601}
-    range_ = FULL_RANGE
-    if pixels == "yuv420p" and not in_rgb:  # the codes stay what they are
-        same = colors.get("src_colorspace", kind.matrix)
-        colors = {"src_colorspace": same, "dst_colorspace": same}
-        range_ = FULL_RANGE if kind.range == FULL_RANGE else LIMITED_RANGE
-    return {
-        "width": width,
-        "height": height,
-        "format": pixels,
-        "interpolation": AREA if fast else AREA | ACCURATE_ROUNDING,
-        "dst_color_range": range_,
-        "threads": 1,
-        **colors,
-    }
 
 
 def _channels(out: NDArray[Any], format: FrameFormat) -> Sequence[NDArray[Any]]:
