@@ -15,7 +15,8 @@ from av.video.frame import VideoFrame
 from av.video.plane import VideoPlane
 from numpy.typing import NDArray
 
-from genlock.decoders._scaler import Scaler
+from genlock.decoders._libswscale import plane_for_blocks, takes_blocks
+from genlock.decoders._scaler import Scaler, rows_of
 from genlock.errors import DecodeError
 from genlock.interfaces import FrameFormat
 from genlock.stream import StreamInfo
@@ -41,6 +42,7 @@ class PictureWriter:
         self._turned = info.rotation % 180 != 0
         self._as_coded = not info.rotation and not info.flipped
         self._to_crop, self._to_size = Scaler(), Scaler()
+        self._scratch: tuple[str, Sequence[NDArray[Any]]] = "", ()
 
     def write(self, frame: VideoFrame, out: NDArray[Any]) -> None:
         """Write one frame into out, which has the shape and dtype that the format says.
@@ -57,32 +59,42 @@ class PictureWriter:
             )
         pixels = _target(self._format.color, self._format.dtype, frame.format.name)
         if crop is not None:
-            upright = crop[2:]
             rectangle = self._on_frame(crop)
             if not _can_cut(frame, rectangle):
                 frame = self._to_crop.scaled(frame, pixels, frame.height, frame.width)
             frame = _cut(frame, rectangle)
-        targets = dict(zip(PLANES[self._format.color], _channels(out, self._format), strict=True))
+        channels = _channels(out, self._format)
         as_stored = self._as_coded and out.dtype == _pixel_dtype(pixels)
-        in_place = [targets[plane] for plane in sorted(targets)]
-        if as_stored and self._to_size.write(frame, pixels, in_place):
-            return
-        height, width = self._swapped(*(size or upright))
-        planes = self._to_size.scaled(frame, pixels, height, width).planes
-        for plane, target in targets.items():
-            self._copy(planes[plane], pixels, target)
+        if as_stored and all(map(takes_blocks, channels)):
+            self._to_size.write(frame, pixels, self._planes(channels))
+        else:
+            sources = self._scratch_for(channels, pixels)
+            self._to_size.write(frame, pixels, self._planes(sources))
+            for source, channel in zip(sources, channels, strict=True):
+                self._copy(source, channel, pixels)
 
-    def _copy(self, plane: VideoPlane, pixels: str, target: NDArray[Any]) -> None:
-        dtype = _pixel_dtype(pixels)
-        source = _rows(plane, dtype.itemsize).view(dtype)
+    def _planes(self, channels: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Channels in the order of the planes of a converted frame."""
+        order = PLANES[self._format.color]
+        return [channels[order.index(plane)] for plane in range(len(channels))]
+
+    def _scratch_for(self, channels: Sequence[NDArray[Any]], pixels: str) -> Sequence[NDArray[Any]]:
+        """Memory for channels as they are coded, which is kept for the next frame."""
+        if self._scratch[0] != pixels:
+            dtype = _pixel_dtype(pixels)
+            shapes = [self._swapped(*channel.shape) for channel in channels]
+            self._scratch = pixels, [plane_for_blocks(*shape, dtype) for shape in shapes]
+        return self._scratch[1]
+
+    def _copy(self, source: NDArray[Any], channel: NDArray[Any], pixels: str) -> None:
         if self._info.flipped:
             source = source[:, ::-1]
         if self._info.rotation:
             source = np.rot90(source, -(self._info.rotation // 90))
         if self._format.dtype == "float32":
-            np.divide(source, np.float32(2 ** _bits(pixels) - 1), out=target)
+            np.divide(source, np.float32(2 ** _bits(pixels) - 1), out=channel)
         else:
-            target[...] = source
+            channel[...] = source
 
     def _swapped(self, height: int, width: int) -> tuple[int, int]:
         """From upright to coded size, or back."""
@@ -137,12 +149,6 @@ def _channels(out: NDArray[Any], format: FrameFormat) -> Sequence[NDArray[Any]]:
     return luma.reshape(height, width), u.reshape(half), v.reshape(half)
 
 
-def _rows(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:
-    """A plane's bytes without padding, uint8 [height, width * pixel_bytes], top row first."""
-    lines = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, abs(plane.line_size))
-    return lines[:: 1 if plane.line_size > 0 else -1, : plane.width * pixel_bytes]
-
-
 def _pixel_bytes(frame: VideoFrame, plane: int) -> int:
     """Bytes from one pixel to the next; 0 if pixels do not fill bytes."""
     pixels = frame.format
@@ -176,6 +182,6 @@ def _cut(frame: VideoFrame, rectangle: Rectangle) -> VideoFrame:
         rows, columns = _grid(frame, source)
         size = _pixel_bytes(frame, index)
         first = left // columns * size
-        lines = _rows(source, size)[top // rows :, first : first + target.width * size]
-        _rows(target, size)[...] = lines[: target.height]
+        lines = rows_of(source, size)[top // rows :, first : first + target.width * size]
+        rows_of(target, size)[...] = lines[: target.height]
     return piece

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import av.video.reformatter
+import numpy as np
 from av.frame import Frame
 from av.video.frame import VideoFrame
 from numpy.typing import NDArray
@@ -94,7 +95,7 @@ class DirectScaler:
         """Write a frame into the planes of a picture, [H, W] each, in pixel format `pixels`.
 
         read, written: how the frame's values are to be taken, and how the picture's are meant.
-        planes: each as `takes_blocks` demands. False, and nothing written, where the frame is as
+        planes: of memory that takes blocks. False, and nothing written, where the frame is as
         wanted already, or libswscale refuses.
         """
         library, target, view, own = self._library, self._target, self._view, Tags.of(frame)
@@ -125,6 +126,15 @@ def takes_blocks(plane: NDArray[Any]) -> bool:
     whole = not plane.shape[0] % BLOCK_ROWS and not row % BLOCK_BYTES
     aligned = not plane.__array_interface__["data"][0] % BLOCK_BYTES
     return whole and aligned and plane.strides == (row, plane.itemsize)
+
+
+def plane_for_blocks(height: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A plane, [H, W], with room behind its rows, and below, for what is written at once."""
+    row = -(-width * dtype.itemsize // BLOCK_BYTES) * BLOCK_BYTES
+    memory = np.zeros((height + BLOCK_ROWS) * row + BLOCK_BYTES, np.uint8)
+    start = -memory.__array_interface__["data"][0] % BLOCK_BYTES
+    lines = memory[start : start + (height + BLOCK_ROWS) * row].view(dtype)
+    return lines.reshape(height + BLOCK_ROWS, -1)[:height, :width]
 
 
 @cache

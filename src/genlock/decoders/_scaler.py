@@ -1,6 +1,4 @@
-"""Frames scaled and converted in one call of libswscale, into memory that waits for them if it can
-take what libswscale writes at once, else into a frame of PyAV's.
-"""
+"""Frames scaled and converted by libswscale in one call, into memory that waits for them."""
 
 from __future__ import annotations
 
@@ -8,13 +6,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
 from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
+from av.video.plane import VideoPlane
 from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 from genlock._yuv import HD_HEIGHT
-from genlock.decoders._libswscale import DirectScaler, Tags, library, takes_blocks
+from genlock.decoders._libswscale import DirectScaler, Tags, library
 
 BT601, BT709 = 5, 1
 CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
@@ -31,17 +31,20 @@ class Scaler:
         self._reformatter = VideoReformatter()
         self._direct = DirectScaler(found) if (found := library()) else None
 
-    def write(self, frame: VideoFrame, pixels: str, planes: Sequence[NDArray[Any]]) -> bool:
-        """Write a frame into the planes of a picture in a pixel format, [H, W] each.
+    def write(self, frame: VideoFrame, pixels: str, planes: Sequence[NDArray[Any]]) -> None:
+        """Write a frame into the planes of a picture in a pixel format, [H, W] each, of which
+        each is one that `takes_blocks` or was made by `plane_for_blocks`.
 
-        False, and nothing written, where that is not safe or not possible: `scaled` does it then.
+        Raises FFmpegError for a frame that libswscale refuses.
         """
-        if self._direct is None or frame.interlaced_frame:  # fields are written row by other row
-            return False
-        if not all(map(takes_blocks, planes)):
-            return False
-        way = _way(_kind(frame), *planes[0].shape, pixels)
-        return self._direct.write(frame, pixels, way.flags, way.read, way.written, planes)
+        height, width = planes[0].shape
+        if self._direct is not None and not frame.interlaced_frame:  # whose fields lie apart
+            way = _way(_kind(frame), height, width, pixels)
+            if self._direct.write(frame, pixels, way.flags, way.read, way.written, planes):
+                return
+        scaled = self.scaled(frame, pixels, height, width)
+        for source, plane in zip(scaled.planes, planes, strict=True):
+            plane[...] = rows_of(source, plane.itemsize).view(plane.dtype)
 
     def scaled(self, frame: VideoFrame, pixels: str, height: int, width: int) -> VideoFrame:
         """A frame of that size in a pixel format: a new one, or the same if it is that already.
@@ -61,6 +64,12 @@ class Scaler:
             dst_colorspace=way.written.colorspace,
             dst_color_range=way.written.color_range,
         )
+
+
+def rows_of(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:
+    """A plane's bytes without padding, uint8 [height, width * pixel_bytes], top row first."""
+    lines = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, abs(plane.line_size))
+    return lines[:: 1 if plane.line_size > 0 else -1, : plane.width * pixel_bytes]
 
 
 class _Kind(NamedTuple):
