@@ -57,14 +57,12 @@ class Ours:
         self.spent = dict.fromkeys(PARTS, 0.0)
         self.packets = 0
         self._decoders: dict[str, video.VideoDecoder] = {}
-        opened, scaler = video.VideoDecoder._open, _conversion.VideoReformatter
+        opened, scaler = video.VideoDecoder._open, _conversion.Scaler
         spent = self.spent
         video.VideoDecoder._open = lambda self, spec: Timed(  # type: ignore
             opened(self, spec), "decode", spent, "decoder"
         )
-        _conversion.VideoReformatter = lambda: Timed(  # type: ignore
-            scaler(), "reformat", spent, "scaler"
-        )
+        _conversion.Scaler = lambda: Timed(scaler(), "write", spent, "scaler")  # type: ignore
 
     def __call__(self, clip: peers.Clip) -> None:
         path, numbers = clip

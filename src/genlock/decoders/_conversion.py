@@ -4,19 +4,19 @@ turned upright while it is copied to where it is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.plane import VideoPlane
-from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
-from genlock._yuv import HD_HEIGHT
+from genlock.decoders._libswscale import plane_for_blocks, takes_blocks
+from genlock.decoders._scaler import Scaler, rows_of
 from genlock.errors import DecodeError
 from genlock.interfaces import FrameFormat
 from genlock.stream import StreamInfo
@@ -24,12 +24,6 @@ from genlock.stream import StreamInfo
 Rectangle = tuple[int, int, int, int]
 """top, left, height, width in pixels."""
 
-BT601, BT709 = 5, 1
-CONVERTIBLE_MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})
-"""Those that libswscale knows, as numbers of ITU-T H.273; 2 is unspecified."""
-LIMITED_RANGE, FULL_RANGE = 1, 2
-AREA, ACCURATE_ROUNDING = 0x20, 0x40000
-"""Flags of libswscale; PyAV 17 has no name for the latter."""
 PLANES = MappingProxyType(
     {"gray": (0,), "rgb": (2, 0, 1), "rgba": (2, 0, 1, 3), "yuv420p": (0, 1, 2)}
 )
@@ -46,7 +40,9 @@ class PictureWriter:
         self._format = format
         self._info = info
         self._turned = info.rotation % 180 != 0
-        self._to_crop, self._to_size = VideoReformatter(), VideoReformatter()
+        self._as_coded = not info.rotation and not info.flipped
+        self._to_crop, self._to_size = Scaler(), Scaler()
+        self._scratch: tuple[str, Sequence[NDArray[Any]]] = "", ()
 
     def write(self, frame: VideoFrame, out: NDArray[Any]) -> None:
         """Write one frame into out, which has the shape and dtype that the format says.
@@ -63,28 +59,42 @@ class PictureWriter:
             )
         pixels = _target(self._format.color, self._format.dtype, frame.format.name)
         if crop is not None:
-            upright = crop[2:]
             rectangle = self._on_frame(crop)
             if not _can_cut(frame, rectangle):
-                frame = _convert(self._to_crop, frame, frame.height, frame.width, pixels)
+                frame = self._to_crop.scaled(frame, pixels, frame.height, frame.width)
             frame = _cut(frame, rectangle)
-        height, width = self._swapped(*(size or upright))
-        planes = _convert(self._to_size, frame, height, width, pixels).planes
-        targets = _channels(out, self._format)
-        for index, target in zip(PLANES[self._format.color], targets, strict=True):
-            self._copy(planes[index], _bits(pixels), target)
+        channels = _channels(out, self._format)
+        as_stored = self._as_coded and out.dtype == _pixel_dtype(pixels)
+        if as_stored and all(map(takes_blocks, channels)):
+            self._to_size.write(frame, pixels, self._planes(channels))
+        else:
+            sources = self._scratch_for(channels, pixels)
+            self._to_size.write(frame, pixels, self._planes(sources))
+            for source, channel in zip(sources, channels, strict=True):
+                self._copy(source, channel, pixels)
 
-    def _copy(self, plane: VideoPlane, bits: int, target: NDArray[Any]) -> None:
-        dtype = np.dtype("<u2" if bits > 8 else np.uint8)
-        source = _rows(plane, dtype.itemsize).view(dtype)
+    def _planes(self, channels: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Channels in the order of the planes of a converted frame."""
+        order = PLANES[self._format.color]
+        return [channels[order.index(plane)] for plane in range(len(channels))]
+
+    def _scratch_for(self, channels: Sequence[NDArray[Any]], pixels: str) -> Sequence[NDArray[Any]]:
+        """Memory for channels as they are coded, which is kept for the next frame."""
+        if self._scratch[0] != pixels:
+            dtype = _pixel_dtype(pixels)
+            shapes = [self._swapped(*channel.shape) for channel in channels]
+            self._scratch = pixels, [plane_for_blocks(*shape, dtype) for shape in shapes]
+        return self._scratch[1]
+
+    def _copy(self, source: NDArray[Any], channel: NDArray[Any], pixels: str) -> None:
         if self._info.flipped:
             source = source[:, ::-1]
         if self._info.rotation:
             source = np.rot90(source, -(self._info.rotation // 90))
         if self._format.dtype == "float32":
-            np.divide(source, np.float32(2**bits - 1), out=target)
+            np.divide(source, np.float32(2 ** _bits(pixels) - 1), out=channel)
         else:
-            target[...] = source
+            channel[...] = source
 
     def _swapped(self, height: int, width: int) -> tuple[int, int]:
         """From upright to coded size, or back."""
@@ -110,6 +120,11 @@ def _bits(pixels: str) -> int:
 
 
 @cache
+def _pixel_dtype(pixels: str) -> np.dtype[Any]:
+    return np.dtype("<u2" if _bits(pixels) > 8 else np.uint8)
+
+
+@cache
 def _target(color: str, dtype: str, source: str) -> str:
     """FFmpeg's pixel format to convert frames to: planar, and of as many bits as values need.
 
@@ -124,57 +139,6 @@ def _target(color: str, dtype: str, source: str) -> str:
     return {"rgb": "gbrp", "rgba": "gbrap"}[color] + ("16le" if deep else "")
 
 
-def _convert(
-    reformatter: VideoReformatter, frame: VideoFrame, height: int, width: int, pixels: str
-) -> VideoFrame:
-    """Scale and convert to full-range pixels by the frame's own matrix and range."""
-    kind = _Kind(frame.height, frame.width, frame.format.name, frame.colorspace, frame.color_range)
-    return reformatter.reformat(frame, **_settings(kind, height, width, pixels))
-
-
-class _Kind(NamedTuple):
-    """What of a frame decides how it is converted; matrix and range as numbers of H.273."""
-
-    height: int
-    width: int
-    pixels: str
-    matrix: int
-    range: int
-
-
-@lru_cache
-def _settings(kind: _Kind, height: int, width: int, pixels: str) -> Mapping[str, Any]:
-    """How libswscale is to convert frames of one kind.
-
-    Untagged frames are BT.709 from 720 lines on, else BT.601, and limited. Luma keeps its codes:
-    libswscale takes gray to be BT.601 of full range, so it is told the same of the frame.
-    """
-    # the converter that is fast without scaling leaves columns beyond a multiple of 16 unwritten
-    fast = (height, width) == (kind.height, kind.width) and width % 16 == 0
-    own = VideoFormat(kind.pixels)
-    in_rgb = own.is_rgb or own.has_palette
-    if pixels.startswith("gray") and not in_rgb:
-        colors = {"src_colorspace": BT601, "dst_colorspace": BT601, "src_color_range": FULL_RANGE}
-    elif kind.matrix in CONVERTIBLE_MATRICES:
-        colors = {}
-    else:
-        colors = {"src_colorspace": BT709 if kind.height >= HD_HEIGHT else BT601}
-    range_ = FULL_RANGE
-    if pixels == "yuv420p" and not in_rgb:  # the codes stay what they are
-        same = colors.get("src_colorspace", kind.matrix)
-        colors = {"src_colorspace": same, "dst_colorspace": same}
-        range_ = FULL_RANGE if kind.range == FULL_RANGE else LIMITED_RANGE
-    return {
-        "width": width,
-        "height": height,
-        "format": pixels,
-        "interpolation": AREA if fast else AREA | ACCURATE_ROUNDING,
-        "dst_color_range": range_,
-        "threads": 1,
-        **colors,
-    }
-
-
 def _channels(out: NDArray[Any], format: FrameFormat) -> Sequence[NDArray[Any]]:
     """Where the channels of one picture go: views of out, [H, W] each (chroma half of both)."""
     if format.color != "yuv420p":
@@ -183,12 +147,6 @@ def _channels(out: NDArray[Any], format: FrameFormat) -> Sequence[NDArray[Any]]:
     pixels, half = height * width, (height // 2, width // 2)
     luma, u, v = np.split(out.reshape(-1), [pixels, pixels * 5 // 4])  # one after another
     return luma.reshape(height, width), u.reshape(half), v.reshape(half)
-
-
-def _rows(plane: VideoPlane, pixel_bytes: int) -> NDArray[np.uint8]:
-    """A plane's bytes without padding, uint8 [height, width * pixel_bytes], top row first."""
-    lines = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, abs(plane.line_size))
-    return lines[:: 1 if plane.line_size > 0 else -1, : plane.width * pixel_bytes]
 
 
 def _pixel_bytes(frame: VideoFrame, plane: int) -> int:
@@ -224,6 +182,6 @@ def _cut(frame: VideoFrame, rectangle: Rectangle) -> VideoFrame:
         rows, columns = _grid(frame, source)
         size = _pixel_bytes(frame, index)
         first = left // columns * size
-        lines = _rows(source, size)[top // rows :, first : first + target.width * size]
-        _rows(target, size)[...] = lines[: target.height]
+        lines = rows_of(source, size)[top // rows :, first : first + target.width * size]
+        rows_of(target, size)[...] = lines[: target.height]
     return piece

@@ -6,7 +6,9 @@ unit number that it carries, never by counting.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,16 @@ from av.video.frame import PictureType, VideoFrame
 from numpy.typing import NDArray
 
 from genlock._ffmpeg import NO_TICKS, number, unit_of
+from genlock.errors import GenlockError
 from genlock.interfaces import UnitTable
 
 MAX_DELAY = 40
 """Units after which a picture that has not come out never will; codecs reorder over at most 16."""
 SEEK_COST = 4
 """Units that may as well be decoded as sought past."""
+CHUNK = 32
+"""Packets that are read at once. Decoding evicts from the caches what reading needs, so packets
+read one by one between pictures took five times as long."""
 
 
 class UnitOrder:
@@ -86,6 +92,8 @@ class Decoding:
         self.produced = False
         self.false_key = False
         self._packets = packets
+        self._chunk: deque[tuple[int, Packet[Any]]] = deque()
+        self._broken: GenlockError | None = None
         self._context = context
         self._order = order
         self._damaged = damaged
@@ -153,10 +161,9 @@ class Decoding:
             return None
         if self.ends and self.position > self._last and self._stands_between_pictures():
             return self.end()
-        following = next(self._packets, None)
-        if following is None:
+        if not self._chunk and not self._read_chunk():
             return self.end()
-        unit, packet = following
+        unit, packet = self._chunk.popleft()
         self.position = unit + 1
         skip = unit in self._unneeded
         if skip != self._skipping:
@@ -166,8 +173,24 @@ class Decoding:
             self._decoded += 1
             if self._order.shown[unit]:
                 self._inside[unit] = not self._order.disposable[unit]
-        number(packet, unit)
         return self._sent(unit, packet)
+
+    def _read_chunk(self) -> bool:
+        """Take the packets that will be sent next, but none after the last unit that is wanted:
+        they may be damaged, or never be asked for. Says whether there are any.
+        """
+        if self._broken is not None:
+            raise self._broken
+        ahead = min(max(self._last + 1 - self.position, 1), CHUNK)
+        try:
+            self._chunk.extend(islice(self._packets, ahead))
+        except GenlockError as error:
+            self._broken = error
+            if not self._chunk:
+                raise
+        for unit, packet in self._chunk:
+            number(packet, unit)
+        return bool(self._chunk)
 
     def _stands_between_pictures(self) -> bool:
         """Whether the next unit is a picture of its own; else it may be a second field."""

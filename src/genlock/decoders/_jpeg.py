@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from genlock._ffmpeg import prepare
 from genlock._pictures import PictureHeader
-from genlock.decoders._conversion import FULL_RANGE, PictureWriter
+from genlock.decoders._conversion import PictureWriter
+from genlock.decoders._scaler import FULL_RANGE
 from genlock.interfaces import FrameFormat
 from genlock.stream import StreamInfo
 

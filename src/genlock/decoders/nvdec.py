@@ -20,9 +20,9 @@ from av.codec.hwaccel import HWAccel, hwdevices_available
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 
-from genlock.decoders._conversion import BT601, LIMITED_RANGE
 from genlock.decoders._cuda import driver_library, primary_context
 from genlock.decoders._packet_decoder import PacketDecoder
+from genlock.decoders._scaler import BT601, LIMITED_RANGE
 from genlock.errors import DecodeError, FieldError, MissingExtraError
 from genlock.interfaces import CodecSpec, Units
 from genlock.stream import Stream
