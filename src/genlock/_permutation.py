@@ -27,6 +27,7 @@ Positions = TypeVar("Positions", int, NDArray[np.int64])
 
 WORD = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
+FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 ROUNDS = 8
 """Of the Feistel network; with 6 some permutations of five or six indices are visibly favoured."""
 FINEST_WEIGHT = 2**16
@@ -39,8 +40,8 @@ def _scramble(word: Any) -> Any:
     The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
     generators", 2014).
     """
-    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & WORD
-    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & WORD
+    word = (word ^ (word >> 30)) * FIRST & WORD
+    word = (word ^ (word >> 27)) * SECOND & WORD
     return word ^ (word >> 31)
 
 
@@ -93,8 +94,8 @@ class Shuffled(Permutation):
         self.size = size
         self._rows = math.isqrt(max(size - 1, 0)) + 1
         self._columns = max(1, -(-size // self._rows))
-        keys = draw(2 * ROUNDS, *entropy)
-        self._keys = list(zip(keys[::2], keys[1::2], strict=True))
+        sizes = (self._rows, self._columns) * ROUNDS
+        self._halves = list(zip(draw(2 * ROUNDS, *entropy), sizes, strict=True))
 
     def index(self, position: Positions) -> Positions:
         if isinstance(position, int):
@@ -107,13 +108,16 @@ class Shuffled(Permutation):
             cells[outside] = self._rounds(cells[outside])
         return cells.astype(np.int64)
 
-    def _rounds(self, cell: Any) -> Any:
-        row, column = cell // self._columns, cell % self._columns
-        for row_key, column_key in self._keys:
-            # halved, so that the sum stays below 2**64
-            row = (row + (_scramble(column ^ row_key) >> 1)) % self._rows
-            column = (column + (_scramble(row ^ column_key) >> 1)) % self._columns
-        return row * self._columns + column
+    def _rounds(self, cell: Any, first: int = FIRST, second: int = SECOND, word: int = WORD) -> Any:
+        columns = self._columns
+        changed, other = cell // columns, cell % columns
+        for key, size in self._halves:
+            # `_scramble`, halved so that the sum stays below 2**64; a call would take as long again
+            mixed = other ^ key
+            mixed = (mixed ^ mixed >> 30) * first & word
+            mixed = (mixed ^ mixed >> 27) * second & word
+            changed, other = other, (changed + (mixed >> 1 ^ mixed >> 32)) % size
+        return changed * columns + other
 
 
 class Blocked(Permutation):

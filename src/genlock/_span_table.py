@@ -34,7 +34,7 @@ class SpanTable(Sequence[Span]):
 
     def uri(self, index: int) -> str:
         """Path or URL of one recording."""
-        first, last = self._offsets[index], self._offsets[index + 1]
+        first, last = self._offsets.item(index), self._offsets.item(index + 1)
         return self._text[first:last].decode()
 
     def fingerprint(self) -> str:

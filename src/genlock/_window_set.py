@@ -143,8 +143,8 @@ class Tiling(Primary):
 
     def window(self, index: int) -> Window:
         row = int(self._ends.searchsorted(index, "right"))
-        steps = index - int(self._firsts[row])
-        start_ns = int(self._spans.start_ns[row]) + steps * self.stride_ns
+        steps = index - self._firsts.item(row)
+        start_ns = self._spans.start_ns.item(row) + steps * self.stride_ns
         return Window(self._spans.uri(row), start_ns, self.duration_ns, index)
 
     def span_rows(self, indices: Indices) -> Indices:

@@ -11,14 +11,14 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from fsspec.core import url_to_fs
 
 Aspect = Literal["kind", "content"]
-Seen = tuple[str, Aspect, str]
-"""A place, by absolute path or URL, the aspect that was looked at, and its state."""
+Seen = Mapping[str, Mapping[Aspect, str]]
+"""By place, an absolute path or URL, the states of the aspects that were looked at."""
 
 YOUNG_NS = 20_000_000
 """A file that changed this recently may change again within one tick of its file system's clock,
@@ -38,7 +38,7 @@ class Witness:
 
     def __init__(self) -> None:
         self.sound = True
-        self._seen: dict[tuple[str, Aspect], str] = {}
+        self._seen: dict[str, dict[Aspect, str]] = {}
         self._sealed = False
 
     def note(self, uri: str, local: bool, aspect: Aspect) -> None:
@@ -46,58 +46,66 @@ class Witness:
         if self._sealed:
             return
         place = os.path.abspath(uri) if local else uri  # noqa: PTH100
-        if (place, aspect) not in self._seen:
-            state = state_of(place, aspect)
+        states = self._seen.setdefault(place, {})
+        if aspect not in states:
+            state = states_of(place, [aspect])[aspect]
             self.sound = self.sound and state is not None
-            self._seen[place, aspect] = state or ""
+            states[aspect] = state or ""
 
-    def take_over(self, seen: Iterable[Seen]) -> None:
+    def take_over(self, seen: Seen) -> None:
         """Note what another witness has seen."""
-        for place, aspect, state in seen:
-            self.sound = self.sound and state != ""
-            self._seen.setdefault((place, aspect), state)
+        for place, states in seen.items():
+            self.sound = self.sound and "" not in states.values()
+            self._seen[place] = {**states, **self._seen.get(place, {})}
+
+    @property
+    def seen(self) -> Seen:
+        """What was looked at so far."""
+        return self._seen
 
     def seal(self) -> None:
         """Look no further: what is read from now on is no part of opening."""
         self._sealed = True
 
-    def __iter__(self) -> Iterator[Seen]:
-        return ((place, aspect, state) for (place, aspect), state in self._seen.items())
 
-
-def still(seen: Iterable[Seen]) -> bool:
+def still(seen: Seen) -> bool:
     """Whether every place is as it was seen."""
-    return all(state_of(place, aspect) == state for place, aspect, state in seen)
+    return all(states_of(place, states) == states for place, states in seen.items())
 
 
-def state_of(place: str, aspect: Aspect) -> str | None:
-    """The state of a path or URL; None if that cannot be told, or not yet."""
+def states_of(place: str, aspects: Iterable[Aspect]) -> dict[Aspect, str | None]:
+    """The states of a path or URL, by one look; None if they cannot be told, or not yet."""
+    look = _url_states if "://" in place else _path_states
     try:
-        return _of_url(place, aspect) if "://" in place else _of_path(place, aspect)
+        return look(place, aspects)
     except (FileNotFoundError, NotADirectoryError):
-        return "absent"
+        return dict.fromkeys(aspects, "absent")
     except (OSError, ValueError, ImportError):
-        return None
+        return dict.fromkeys(aspects)
 
 
-def _of_path(path: str, aspect: Aspect) -> str | None:
+def _path_states(path: str, aspects: Iterable[Aspect]) -> dict[Aspect, str | None]:
     found = os.stat(path)  # noqa: PTH116
     is_folder = stat.S_ISDIR(found.st_mode)
-    if aspect == "kind":
-        return "folder" if is_folder else "file"
-    if time.time_ns() - found.st_mtime_ns < YOUNG_NS:
-        return None
-    return f"{'' if is_folder else found.st_size}@{found.st_mtime_ns}"
+    content = f"{'' if is_folder else found.st_size}@{found.st_mtime_ns}"
+    young = time.time_ns() - found.st_mtime_ns < YOUNG_NS
+    kind = "folder" if is_folder else "file"
+    return {a: kind if a == "kind" else None if young else content for a in aspects}
 
 
-def _of_url(url: str, aspect: Aspect) -> str | None:
+def _url_states(url: str, aspects: Iterable[Aspect]) -> dict[Aspect, str | None]:
     file_system, path = url_to_fs(url)
     info: dict[str, Any] = file_system.info(path)
     is_folder = info["type"] == "directory"
-    if aspect == "kind":
-        return "folder" if is_folder else "file"
-    if is_folder:
-        names = sorted(str(name) for name in file_system.ls(path, detail=False))
-        return hashlib.blake2b("\0".join(names).encode(), digest_size=16).hexdigest()
-    version = next((str(info[key]) for key in URL_VERSIONS if info.get(key)), None)
-    return None if version is None else f"{info.get('size')}@{version}"
+    states: dict[Aspect, str | None] = {}
+    for aspect in aspects:
+        if aspect == "kind":
+            states[aspect] = "folder" if is_folder else "file"
+        elif is_folder:
+            names = sorted(str(name) for name in file_system.ls(path, detail=False))
+            digest = hashlib.blake2b("\0".join(names).encode(), digest_size=16)
+            states[aspect] = digest.hexdigest()
+        else:
+            version = next((str(info[key]) for key in URL_VERSIONS if info.get(key)), None)
+            states[aspect] = None if version is None else f"{info.get('size')}@{version}"
+    return states

@@ -37,8 +37,8 @@ def recordings(folder: str | os.PathLike[str]) -> list[str]:
 
 def expanded(target: Any) -> list[str] | None:
     """The recordings that a path or URL stands for; None if it is none, or nothing but itself."""
-    if not isinstance(target, str | os.PathLike):
-        return None
+    if not isinstance(target, str | os.PathLike) or os.path.isfile(target):  # noqa: PTH113
+        return None  # without looking further, since data sets name many files
     location = Location.of(target)
     if not location.is_folder() or not _holds_several(location, format_of(location)):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from hashlib import sha256
@@ -113,7 +113,7 @@ class Location:
         """The same place, with a witness of what is looked at."""
         return Location(self.uri, self.data, witness)
 
-    def vouch(self, seen: Iterable[Seen]) -> None:
+    def vouch(self, seen: Seen) -> None:
         """Let this location's witness know what was looked at to open what is here."""
         if self._witness is not None:
             self._witness.take_over(seen)
@@ -121,14 +121,14 @@ class Location:
     @property
     def absolute(self) -> str:
         """The path or URL by which any process finds the same."""
-        if self._path is None:
+        if self._local is None:
             return self.uri
         fragment = "" if self.fragment is None else "#{}={}".format(*self.fragment)
-        return os.path.abspath(self._path) + fragment  # noqa: PTH100
+        return os.path.abspath(self._local) + fragment  # noqa: PTH100
 
     def _note(self, aspect: Aspect) -> None:
         if self._witness is not None and self.data is None:
-            self._witness.note(str(self._path or self._place), self._path is not None, aspect)
+            self._witness.note(self._local or self._place, self._local is not None, aspect)
 
     @property
     def path(self) -> Path | None:

@@ -6,7 +6,7 @@ It is what the loader's workers and the `Recording` façade both read from.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, cast
 
@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._checked import closest, toml_key
+from genlock._extents import Extent, common_span, placed, timed
 from genlock._field import Field
 from genlock._recent import Budget
 from genlock.clock import ClockMap
 from genlock.decoders import make_decoder
 from genlock.decoders.table import valid_rows
-from genlock.errors import ClockError, StreamError, WindowError, error_context
+from genlock.errors import ClockError, StreamError, error_context
 from genlock.index import Index
 from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions
 from genlock.location import Location
@@ -65,13 +66,11 @@ class Opened:
         with error_context(recording=location.uri):
             self.source = Index.of_user().open(location, self.options)
         self.clocks = dict(clocks or {})
-        maps = {**self.source.clocks, **self.clocks}
         self.streams = Streams(self.uri)
         self.clock_of: dict[str, str] = {}
-        for name, stream in self.source.streams.items():
-            clock = stream.info.clock or self.source.clock
-            self.streams[name] = stream.on_clock(maps.get(clock, ClockMap()))
-            self.clock_of[name] = self.source.clock if clock in maps else clock
+        for name, stream, clock in placed(self.source, self.clocks):
+            self.streams[name] = stream
+            self.clock_of[name] = clock
         self._tables: dict[tuple[str, tuple[str, ...] | None, str], Table] = {}
         self._key_frames: dict[str, NDArray[np.int64]] = {}
         self._lock = threading.Lock()
@@ -107,31 +106,17 @@ class Opened:
             )
 
     def span(self, over: Iterable[str] | None = None) -> Span:
-        """The time that streams have in common (default all but labels and those of fewer than two
-        rows, such as a map that is sent once).
+        """The time that streams have in common (default: see `timed`).
 
         Raises StreamError, ClockError; WindowError if they have none in common.
         """
-        names = list(over) if over is not None else self._timed_names()
+        asked = list(self.streams if over is None else over)
+        extents = {name: Extent.of(self.streams[name], self.clock_of[name]) for name in asked}
+        names = timed(extents) if over is None else asked
         for name in names:
             self.streams[name].require_times()
         self.require_common_clock(names)
-        timelines = [self.streams[name].timeline for name in names]
-        if not timelines or not all(map(len, timelines)):
-            raise WindowError(f"{self.uri}: no rows in {', '.join(names) or 'any stream'}")
-        start_ns = max(timeline.start_ns for timeline in timelines)
-        end_ns = min(timeline.end_ns for timeline in timelines)
-        if start_ns >= end_ns:
-            raise WindowError(
-                f"{self.uri}: the streams {', '.join(names)} have no time in common; name those "
-                "that should with over=[…]"
-            )
-        return Span(self.uri, start_ns, end_ns)
-
-    def _timed_names(self) -> list[str]:
-        timed = [s for s in self.streams.values() if s.info.modality != "labels"]
-        several = [s.name for s in timed if len(s.timeline) > 1]
-        return several or [s.name for s in timed if len(s.timeline)]
+        return common_span(self.uri, extents, names)
 
     def key_frame_before(self, stream: str, time_ns: int) -> int:
         """Time of the last key frame at or before a time; the time itself if there is none."""
@@ -211,3 +196,20 @@ class Opened:
 
     def close(self) -> None:
         self.source.close()
+
+
+def span_of(
+    location: Location,
+    options: OpenOptions,
+    clocks: Mapping[str, ClockMap],
+    over: Sequence[str] | None,
+    index: Index,
+) -> Span:
+    """`Opened.span` of a recording, which is not opened if an index says when its streams are."""
+    extents = {} if clocks else index.extents(location, options)
+    names = timed(extents) if over is None else over
+    known = set(names) <= extents.keys()
+    if known and len({extents[name].clock for name in names}) == 1:
+        return common_span(location.uri, extents, names)
+    with closing(Opened(location, options, clocks)) as opened:
+        return opened.span(over)

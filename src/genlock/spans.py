@@ -22,14 +22,16 @@ from genlock.collection import expanded
 from genlock.errors import GenlockError, WindowError
 from genlock.fetch import plan_window
 from genlock.fields import Fields
+from genlock.index import Index
 from genlock.interfaces import OpenOptions
 from genlock.location import Location
-from genlock.opened import Opened
+from genlock.opened import Opened, span_of
 from genlock.recording import Recording
 from genlock.stream import Span
 
 Reference = tuple[Location, OpenOptions, Mapping[str, ClockMap]]
 """How a recording was opened, so that a loader opens it the same way."""
+PLAIN = OpenOptions()
 
 
 class Windows(pure.Windows):
@@ -117,6 +119,7 @@ class _Spans:
         self.over = None if over is None else [over] if isinstance(over, str) else list(over)
         self.on_error = on_error
         self._seen: dict[str, Reference | None] = {}
+        self._index = Index.of_user()
         self.skipped: list[tuple[str, GenlockError]] = []
         self.references: dict[str, Reference] = {}
 
@@ -161,7 +164,7 @@ class _Spans:
             reference = (opened.location, opened.options, opened.clocks)
         else:
             location = Location.of(target)
-            reference = (location, OpenOptions(), {})
+            reference = (location, PLAIN, {})
         uri = reference[0].uri
         special = None if reference == _plain(uri) else reference
         if self._seen.setdefault(uri, special) != special:
@@ -174,8 +177,7 @@ class _Spans:
         uri = self.uri(target)
         if isinstance(target, Recording):
             return target.opened.span(self.over)
-        with closing(_open_reference(self.references, uri)) as opened:
-            return opened.span(self.over)
+        return span_of(*(self.references.get(uri) or _plain(uri)), self.over, self._index)
 
 
 def recording_opener(windows: pure.Windows) -> Callable[[str], Opened]:
@@ -191,7 +193,7 @@ def _open_reference(references: Mapping[str, Reference], uri: str) -> Opened:
 
 def _plain(uri: str) -> Reference:
     """How a recording is opened that is named by its path alone."""
-    return Location(uri), OpenOptions(), {}
+    return Location(uri), PLAIN, {}
 
 
 def _two_ways(uri: str) -> WindowError:

@@ -1,9 +1,10 @@
 """The index: what opening a recording found out is kept, so that it need not be found out again.
 
-An entry is one file in a cache folder. It holds the streams with their timelines, and what a format
-needs to hand out units without reading its files anew, together with the state of every file that
-was looked at (`_witness`): if one of them has changed, the entry is made anew. It says as well
-which code made it, so that another version of Genlock, or of what reads the files, makes its own.
+An entry is one file in a cache folder (`_entries`). It holds the streams with their timelines, and
+what a format needs to hand out units without reading its files anew, together with the state of
+every file that was looked at (`_witness`): if one of them has changed, the entry is made anew. It
+says as well which code made it, so that another version of Genlock, or of what reads the files,
+makes its own.
 
 `python -m genlock.index PATH…` makes entries ahead. GENLOCK_CACHE: the cache folder (default the
 user's). GENLOCK_INDEX=0: no index. GENLOCK_INDEX_BYTES: what it may take (`_room`). A folder that
@@ -15,29 +16,26 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache, lru_cache, partial
-from importlib import metadata
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from genlock import sources
-from genlock._witness import Witness, still
+from genlock._extents import Extent
+from genlock._witness import Witness
 from genlock.clock import ClockMap
 from genlock.errors import OpenError
-from genlock.index._room import make_room, note_use
-from genlock.index._stored import pack, unpack
-from genlock.interfaces import OpenChild, OpenOptions, Resumable, Source, Units
+from genlock.index._entries import load, load_head, save
+from genlock.index._stored import pack
+from genlock.interfaces import OpenChild, OpenOptions, Source, Units
 from genlock.location import Location
 from genlock.stream import Stream
 
 SETTINGS = ("GENLOCK_INDEX", "GENLOCK_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME")
 """What of the environment says where the index is."""
-READERS = ("av", "numpy", "soundfile")
-"""Packages whose version changes what a file is found to hold."""
 
 
 class Index:
@@ -72,13 +70,24 @@ class Index:
             "read", location, options, partial(sources.read_source, open_child=self.read)
         )
 
+    def extents(self, location: Location, options: OpenOptions) -> Mapping[str, Extent]:
+        """When the streams of a recording are, without opening it; nothing if that is not known.
+
+        Streams are those of `open`, on the recording's clock where the recording relates theirs.
+        """
+        purpose = "placed" if options.streams else "read"
+        file = self._file(purpose, location, options) if options.index else None
+        head = load_head(file) if file else None
+        extents = (head and head["extents"]) or {}
+        return {name: Extent(*extent) for name, extent in extents.items()}
+
     def _kept(
         self, purpose: str, location: Location, options: OpenOptions, make: Opening
     ) -> Source:
         file = self._file(purpose, location, options)
         if file is None:
             return make(location, options)
-        entry = _load(file)
+        entry = load(file)
         if entry is not None:
             location.vouch(entry["seen"])
             with suppress(TypeError, LookupError, AttributeError):
@@ -87,22 +96,23 @@ class Index:
         try:
             source = make(location.watched(witness), options)
         finally:  # a recording may list what cannot be opened, and depends on it all the same
-            location.vouch(witness)
+            location.vouch(witness.seen)
             witness.seal()
-        _save(file, _entry(source, witness))
+        save(file, source, witness)
         return source
 
-    def _file(self, purpose: str, location: Location, options: OpenOptions) -> Path | None:
+    def _file(self, purpose: str, location: Location, options: OpenOptions) -> str | None:
         """Where the entry of an opening is; None if there can be none."""
         if self.folder is None or location.data is not None:
             return None
         limit = options.max_pixels or os.environ.get("GENLOCK_MAX_PIXELS", "")
+        key = repr((purpose, location.absolute, options.unit, str(limit))).encode()
         try:
-            key = pack((purpose, location.absolute, options.unit, options.streams, str(limit)))
+            declared = pack(options.streams) if options.streams else b""
         except TypeError:
             return None
-        name = hashlib.blake2b(key, digest_size=20).hexdigest()
-        return Path(f"{self.folder}/{name[:2]}/{name[2:]}.index")
+        name = hashlib.blake2b(key + declared, digest_size=20).hexdigest()
+        return f"{self.folder}/{name[:2]}/{name[2:]}.index"
 
 
 Opening = OpenChild
@@ -156,22 +166,6 @@ class IndexedSource:
             self._made = None
 
 
-def _entry(source: Source, witness: Witness) -> dict[str, Any] | None:
-    """What is kept of a source; None if it is not known on which files it depends."""
-    if not witness.sound:
-        return None
-    resumable = isinstance(source, Resumable)
-    return {
-        "code": code(),
-        "seen": tuple(witness),
-        "clock": source.clock,
-        "clocks": source.clocks,
-        "streams": source.streams,
-        "module": type(source).__module__.rpartition(".")[2] if resumable else None,
-        "state": source.state() if isinstance(source, Resumable) else None,
-    }
-
-
 def _restored(
     entry: Mapping[str, Any], location: Location, options: OpenOptions, make: Opening
 ) -> Source:
@@ -182,34 +176,6 @@ def _restored(
         return restored
     later = partial(make, location, options)
     return IndexedSource(location, entry["clock"], entry["clocks"], streams, later)
-
-
-def _load(file: Path) -> dict[str, Any] | None:
-    """An entry, if it is sound and still true."""
-    try:
-        entry: dict[str, Any] = unpack(file.read_bytes())
-        note_use(file)
-        return entry if entry["code"] == code() and still(entry["seen"]) else None
-    except (OSError, ValueError, TypeError, LookupError):
-        return None
-
-
-def _save(file: Path, entry: Mapping[str, Any] | None) -> None:
-    """Write an entry, whole or not at all, whoever else writes the same."""
-    if entry is None:
-        return
-    with suppress(OSError, TypeError):
-        data = pack(entry)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as part:
-                part.write(data)
-            Path(name).replace(file)
-            make_room(file)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
 
 
 @lru_cache(maxsize=8)
@@ -232,14 +198,3 @@ def cache_folder() -> Path | None:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "genlock"
     except RuntimeError:  # nobody's home
         return None
-
-
-@cache
-def code() -> str:
-    """A name of the code that reads files: this package's, and the versions of its readers."""
-    digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(file.read_bytes())
-    for package in READERS:
-        digest.update(f"{package} {metadata.version(package)}".encode())
-    return digest.hexdigest()

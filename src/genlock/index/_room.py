@@ -18,10 +18,10 @@ FOLDERS = 256
 DAY_S = 86_400
 
 
-def note_use(file: Path) -> None:
+def note_use(file: str | Path) -> None:
     """Note that an entry was used today."""
     with suppress(OSError):  # another process removed it, or may write and this one not
-        if time.time() - file.stat().st_mtime > DAY_S:
+        if time.time() - os.stat(file).st_mtime > DAY_S:  # noqa: PTH116
             os.utime(file)
 
 

@@ -1,10 +1,11 @@
 """What a source knows ⇄ bytes, written so that reading them can run no code.
 
-    magic, CRC-32 of what follows, length of the text, text (JSON), arrays
+    magic, CRC-32 of what follows, lengths of the text and the arrays, text (JSON), arrays
 
-The text is one value. Numbers, texts and None stand for themselves, an object is a mapping, and
-everything else is a list whose first item says what it is: ["tuple", …], ["array", dtype, shape,
-offset], ["StreamInfo", {fields that differ from their defaults}]. Only the kinds named here exist.
+Several values may follow one another. The text is one value. Numbers, texts and None stand for
+themselves, an object is a mapping, and everything else is a list whose first item says what it is:
+["tuple", …], ["array", dtype, shape, offset], ["StreamInfo", {fields that differ from their
+defaults}]. Only the kinds named here exist.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ from genlock.interfaces import UnitSamples, UnitTable
 from genlock.stream import ColorTags, Extrinsics, Intrinsics, Stream, StreamInfo
 from genlock.timeline import Report, SampledTimeline, Timeline
 
-MAGIC = b"genlock index 1\n"
-HEAD = struct.Struct("<IQ")
+MAGIC = b"genlock index 2\n"
+LENGTHS = struct.Struct("<4xQQ")
+CHECKED_AT = len(MAGIC) + 4
+TEXT_AT = CHECKED_AT + LENGTHS.size
 ALIGNMENT = 8
+"""Of texts and arrays: NumPy copies what lies askew."""
 
 RECORDS = MappingProxyType(
     {
@@ -54,22 +58,30 @@ PLAIN = (str, bool, int, float, type(None))
 def pack(value: Any) -> bytes:
     """Bytes that `unpack` turns into an equal value. Raises TypeError for what has no such form."""
     packer = _Packer()
-    text = json.dumps(packer.form(value), separators=(",", ":")).encode()
-    body = HEAD.pack(0, len(text))[4:] + _padded(text) + b"".join(packer.arrays)
-    return MAGIC + struct.pack("<I", zlib.crc32(body)) + body
+    text = _padded(json.dumps(packer.form(value), separators=(",", ":")).encode(), b" ")
+    arrays = b"".join(packer.arrays)
+    checked = LENGTHS.pack(len(text), len(arrays)) + text + arrays
+    return MAGIC + struct.pack("<I", zlib.crc32(checked)) + checked
 
 
-def unpack(data: bytes) -> Any:
-    """The value of `pack`; arrays are read-only views of it. Raises ValueError for other bytes."""
-    start = len(MAGIC) + HEAD.size
-    if not data.startswith(MAGIC) or len(data) < start:
+def length_of(data: bytes | memoryview) -> int:
+    """How many bytes the first value takes, of which there may be less. Raises ValueError."""
+    if len(data) < TEXT_AT or data[: len(MAGIC)] != MAGIC:
         raise ValueError("these bytes are of another kind or version")
-    checksum, length = HEAD.unpack_from(data, len(MAGIC))
-    if zlib.crc32(memoryview(data)[len(MAGIC) + 4 :]) != checksum:
+    text, arrays = LENGTHS.unpack_from(data, CHECKED_AT)
+    return TEXT_AT + int(text) + int(arrays)
+
+
+def unpack(data: bytes | memoryview) -> Any:
+    """The value of `pack`; arrays are read-only views of it. Raises ValueError for other bytes."""
+    if length_of(data) != len(data):
+        raise ValueError("these bytes are not whole")
+    checksum = int.from_bytes(data[len(MAGIC) : CHECKED_AT], "little")
+    if zlib.crc32(memoryview(data)[CHECKED_AT:]) != checksum:
         raise ValueError("these bytes are damaged")
+    arrays_at = TEXT_AT + LENGTHS.unpack_from(data, CHECKED_AT)[0]
     try:
-        text = json.loads(data[start : start + length])
-        return _Unpacker(data, start + _aligned(length)).value(text)
+        return _Unpacker(data, arrays_at).value(json.loads(bytes(data[TEXT_AT:arrays_at])))
     except (TypeError, LookupError, AttributeError, RecursionError) as error:
         raise ValueError(f"these bytes say nothing that is known here: {error}") from error
 
@@ -133,7 +145,7 @@ class _Packer:
 class _Unpacker:
     """Turns forms back into values."""
 
-    def __init__(self, data: bytes, arrays_at: int) -> None:
+    def __init__(self, data: bytes | memoryview, arrays_at: int) -> None:
         self._data = data
         self._arrays_at = arrays_at
 
@@ -188,9 +200,5 @@ def _is_default(value: Any, default: Any) -> bool:
     return type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
 
 
-def _aligned(length: int) -> int:
-    return -(-length // ALIGNMENT) * ALIGNMENT
-
-
-def _padded(data: bytes) -> bytes:
-    return data + bytes(_aligned(len(data)) - len(data))
+def _padded(data: bytes, padding: bytes = b"\0") -> bytes:
+    return data + padding * (-len(data) % ALIGNMENT)
