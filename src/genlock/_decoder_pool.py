@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 from genlock._pool import ExclusivePool
 from genlock._recent import Budget
@@ -64,7 +64,7 @@ class DecoderPool:
         distance = None if row is None or not self._lanes else partial(_distance, row)
         make = partial(opened.decoder, stream, depth, self.sounds, name, self.gpu)
         with self._pool.lease(key, make, distance) as decoder:
-            if not isinstance(decoder, Walker):
+            if not _walks(decoder):
                 yield decoder
                 return
             decoder.leaps = self._leap(decoder, row)
@@ -89,4 +89,9 @@ class DecoderPool:
 
 def _distance(row: int, decoder: Decoder) -> int | None:
     """How far a decoder of packets is from a row; any other serves as well from anywhere."""
-    return decoder.distance(row) if isinstance(decoder, Walker) else 0
+    return decoder.distance(row) if _walks(decoder) else 0
+
+
+def _walks(decoder: Decoder) -> TypeGuard[Walker]:
+    # to ask Python whether it keeps to the protocol takes as long as to read a second of sound
+    return hasattr(decoder, "distance")
