@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import genlock as gl
-from genlock import samples
+from genlock import _table_job, samples
+from genlock.align import apply
 from loading import FIELDS, IMU, failing_windows, windows
 
 
@@ -60,6 +61,40 @@ def test_mask_keeps_shapes_and_the_other_fields(sample: Path, broken: Path) -> N
                 assert not batch.mask["depth"][i].any() and not batch["depth"][i].any()
             else:
                 assert torch.equal(batch["depth"][i], good["depth"][i])
+
+
+def test_windows_that_are_handled_together_fail_one_by_one(
+    sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One window of a batch cannot be planned, another not filled; the rest is as without them."""
+    with gl.open(sample) as recording:
+        start_ns = recording.opened.span(["imu"]).start_ns
+    starts = [start_ns + i * 10**8 for i in range(6)]
+    with gl.Loader(gl.Windows.at([(sample, s, 0.2) for s in starts]), IMU, batch_size=6) as loader:
+        (sound,) = loader
+    refused_ns = starts[2]
+
+    def refusing(plan: Any, *others: Any) -> Any:
+        if refused_ns in plan.grid_ns:
+            raise gl.FieldError("refused", time_ns=refused_ns)
+        return apply(plan, *others)
+
+    monkeypatch.setattr(_table_job, "apply", refusing)
+    beyond = 2**62
+    every = gl.Windows.at([(sample, beyond if i == 4 else s, 0.2) for i, s in enumerate(starts)])
+    with gl.Loader(every, IMU, batch_size=6, on_error="mask") as loader:
+        (masked,) = loader
+        failed = [(f.window.index, f.field, type(f.error)) for f in loader.failures]
+    assert failed == [
+        (1, "imu", gl.FieldError),
+        (2, "imu", gl.FieldError),
+        (4, None, gl.WindowError),
+    ]
+    for i in (0, 3, 5):
+        assert torch.equal(masked["imu"][i], sound["imu"][i])
+        assert torch.equal(masked.source_times["imu"][i], sound.source_times["imu"][i])
+    assert masked.mask["imu"].any(dim=1).tolist() == [True, False, False, True, False, True]
+    assert not masked["imu"][[1, 2, 4]].any()
 
 
 def test_mask_keeps_shapes_when_a_recording_does_not_open(sample: Path, tmp_path: Path) -> None:

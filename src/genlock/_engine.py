@@ -60,10 +60,11 @@ class Engine:
                 self._pools[pool] = TaskPool(pool, self.work.threads[pool], self.spans)
         self._pools[pool].submit(task, walk)
 
-    def count(self, job: Planned, slot: Slot) -> None:
-        """Note what a job delivered in its pool's statistics."""
-        nbytes = 0 if job.spec is None else slot.values.nbytes
-        self._pools[job.pool].meter.count(len(slot.times), nbytes)
+    def count(self, jobs: Sequence[Planned], slots: Sequence[Slot]) -> None:
+        """Note what jobs of one pool delivered in its statistics."""
+        entries = sum(len(slot.times) for slot in slots)
+        nbytes = sum(getattr(slot.values, "nbytes", 0) for slot in slots)
+        self._pools[jobs[0].pool].meter.count(entries, nbytes)
 
     def progress(self, queue: float) -> Progress:
         """What has been done so far; queue: see `Progress`."""

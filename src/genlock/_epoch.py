@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from genlock._engine import Engine
-from genlock._pending import Pass, Pending, SampleTasks
-from genlock._threads import Channel, ChannelClosed, Runner, Task
+from genlock._pending import Pass, Pending, SampleTasks, fill_share
+from genlock._threads import Channel, ChannelClosed, Runner
 from genlock._walks import Walks
 from genlock._work import Failure, Finished
 from genlock.assembly import Assembly
 from genlock.errors import GenlockError
-from genlock.fetch import plan_window, snap_window
+from genlock.fetch import plan_windows, snap_window
 from genlock.jobs import Planned
 from genlock.windows import Window
 
@@ -112,7 +112,7 @@ class Epoch:
 
     def _dispatch(self, pending: Pending) -> None:
         with self._engine.planning.measure():
-            jobs = [self._plan(pending, i) for i in range(len(pending.windows))]
+            jobs = self._jobs(pending)
             if not any(jobs) and not self._engine.templates:
                 self._find_templates()
                 if not self._engine.templates and self._engine.work.on_error == "mask":
@@ -129,7 +129,7 @@ class Epoch:
 
     def _submit(self, pending: Pending, assembly: Assembly) -> None:
         """Hand the jobs of a batch to the pools: heavy ones each by itself, light ones together."""
-        light: dict[str, list[Task]] = {}
+        light: dict[str, list[tuple[SampleTasks, Mapping[str, Planned]]]] = {}
         for i, planned in enumerate(assembly.jobs[: len(pending.windows)]):
             shares: dict[tuple[str, str], dict[str, Planned]] = {}
             for name, job in (planned or {}).items():
@@ -138,44 +138,73 @@ class Epoch:
             cached = all(pool == "cache" for pool, _ in shares)
             tasks = SampleTasks(self._shared, pending, assembly, i, len(shares), cached)
             for (pool, name), share in shares.items():
-                fill = partial(tasks.fill, share)
                 if pool in LIGHT:
-                    light.setdefault(pool, []).append(fill)
+                    light.setdefault(pool, []).append((tasks, share))
                 else:
-                    self._engine.submit(pool, fill, self._walks.of(share[name]))
+                    walk = self._walks.of(share[name])
+                    self._engine.submit(pool, partial(fill_share, [(tasks, share)]), walk)
             if not shares:
                 tasks.filled()
-        for pool, fills in light.items():
+        for pool, wanted in light.items():
             runs = self._engine.work.threads[pool]
-            for k in range(min(runs, len(fills))):
-                self._engine.submit(pool, partial(_in_turn, fills[k::runs]))
+            for k in range(min(runs, len(wanted))):
+                self._engine.submit(pool, partial(fill_share, wanted[k::runs]))
 
-    def _plan(self, pending: Pending, index: int) -> dict[str, Planned] | None:
-        window = pending.windows[index]
+    def _jobs(self, pending: Pending) -> list[dict[str, Planned] | None]:
+        """The jobs of each window, None where they cannot be planned.
+
+        Windows of a recording are planned together, and one by one if that fails, since a failure
+        is one window's.
+        """
+        jobs: list[dict[str, Planned] | None] = [None] * len(pending.windows)
+        to_plan: dict[str, list[int]] = {}
+        for i in range(len(jobs)):
+            try:
+                if self._engine.work.windows.snap == "keyframe":
+                    pending.windows[i] = self._snapped(pending.windows[i])
+                jobs[i] = self._engine.cache.get(pending.windows[i])
+                if jobs[i] is None:
+                    to_plan.setdefault(pending.windows[i].recording, []).append(i)
+            except Exception as error:
+                pending.failures[i] = Failure(pending.windows[i], None, error)
+        for alike in to_plan.values():
+            self._plan_alike(pending, alike, jobs)
+        return jobs
+
+    def _plan_alike(
+        self, pending: Pending, alike: Sequence[int], jobs: list[dict[str, Planned] | None]
+    ) -> None:
         try:
-            if self._engine.work.windows.snap == "keyframe":
-                window = pending.windows[index] = self._snapped(window)
-            return self._engine.cache.get(window) or self._plan_window(window)
+            planned = self._plan([pending.windows[i] for i in alike])
         except Exception as error:
-            pending.failures[index] = Failure(window, None, error)
-            return None
+            if len(alike) == 1:
+                pending.failures[alike[0]] = Failure(pending.windows[alike[0]], None, error)
+                return
+            for i in alike:
+                self._plan_alike(pending, [i], jobs)
+        else:
+            for i, found in zip(alike, planned, strict=True):
+                jobs[i] = found
 
     def _snapped(self, window: Window) -> Window:
         with self._engine.recordings.lease(window.recording) as opened:
             return snap_window(opened, self._engine.work.fields, window)
 
-    def _plan_window(self, window: Window) -> dict[str, Planned]:
-        opened = self._engine.recordings.acquire(window.recording)
+    def _plan(self, windows: Sequence[Window]) -> list[dict[str, Planned]]:
+        """Plan windows of one recording, which each of them holds open until it is decoded."""
+        recording = windows[0].recording
+        opened = self._engine.recordings.acquire(recording, len(windows))
         try:
-            return {**plan_window(opened, self._engine.work.fields, self._engine.order, window)}
+            fields, order = self._engine.work.fields, self._engine.order
+            return [{**jobs} for jobs in plan_windows(opened, fields, order, windows)]
         except BaseException:
-            self._engine.recordings.release(window.recording)
+            self._engine.recordings.release(recording, len(windows))
             raise
 
     def _find_templates(self) -> None:
         for window in self._engine.work.some_windows():
             try:
-                jobs = self._plan_window(window)
+                (jobs,) = self._plan([window])
             except GenlockError:
                 continue
             self._learn_templates(jobs)
@@ -184,8 +213,3 @@ class Epoch:
 
     def _learn_templates(self, jobs: Mapping[str, Planned]) -> None:
         self._engine.templates = {name: job.spec for name, job in jobs.items()}
-
-
-def _in_turn(tasks: Sequence[Task]) -> None:
-    for task in tasks:
-        task()

@@ -56,7 +56,10 @@ def common_specs(jobs: Jobs, templates: Mapping[str, SlotSpec | None]) -> Specs:
     specs = dict(templates) if not any(jobs) else {}
     for planned in filter(None, jobs):
         for name, job in planned.items():
-            spec, known = job.spec, specs.get(name)
+            spec = job.spec
+            known = specs.setdefault(name, spec)
+            if spec is known:
+                continue
             if spec is not None and known is not None and spec != known:
                 _check_same(name, known, spec, job)
                 spec = known.holding(spec)

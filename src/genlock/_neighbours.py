@@ -67,9 +67,14 @@ def bracket(at: Integers, times: Integers, max_gap: int) -> tuple[Integers, Inte
     before, and is what a hit gives.
     """
     left, since = _before(at, times)
-    right, until = _after(at, times)
-    between = (since > 0) & (until > 0) & (since + until <= max_gap)
-    return np.where(between, left, right), right, between | (until == 0)
+    right = np.minimum(left + (since >= 0), len(times) - 1)  # after all that are at or before
+    until = times[right] - at
+    mask = (since > 0) & (until > 0) & (since + until <= max_gap)
+    hit = np.flatnonzero(since == 0)
+    if len(hit):
+        left[hit] = right[hit] = np.searchsorted(times, at[hit], "left")
+        mask[hit] = True
+    return left, right, mask
 
 
 def _before(at: Integers, times: Integers) -> tuple[Integers, Integers]:

@@ -6,7 +6,7 @@ jobs of a sample ─► one task per pool ─► the last one: cache, transform 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -101,18 +101,18 @@ class SampleTasks:
     cached: bool
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def fill(self, jobs: Mapping[str, Planned]) -> None:
-        """Fill the fields of one pool; a field that fails is masked and noted."""
-        for name, job in jobs.items():
-            if self.shared.stopped:
-                break
-            slot = self.assembly.slot(self.index, name)
-            try:
-                job.fill(slot, self.shared.engine.decoders)
-                self.shared.engine.count(job, slot)
-            except Exception as error:
-                slot.clear()
-                self._failed(name, error)
+    def fill(self, name: str, job: Planned) -> None:
+        """Fill a field; one that fails is masked and noted."""
+        slot = self.assembly.slot(self.index, name)
+        try:
+            job.fill(slot, self.shared.engine.decoders)
+            self.shared.engine.count([job], [slot])
+        except Exception as error:
+            slot.clear()
+            self._failed(name, error)
+
+    def end(self) -> None:
+        """Note that the fields of one pool are filled; the sample goes on with the last."""
         with self.lock:
             self.outstanding -= 1
             last = self.outstanding == 0
@@ -161,6 +161,37 @@ class SampleTasks:
             error.add_note(f"in the transform of {pending.windows[self.index]}")
             pending.fatal[self.index] = error
         pending.finish()
+
+
+Share = Sequence[tuple[SampleTasks, Mapping[str, Planned]]]
+"""What one task fills: of several samples of a batch, the fields of one pool."""
+
+
+def fill_share(share: Share) -> None:
+    """Fill what is kin together, and what fails so one by one, since a failure is one sample's."""
+    kin: dict[tuple[str, Hashable], list[tuple[SampleTasks, Planned]]] = {}
+    for tasks, jobs in share:
+        for name, job in jobs.items():
+            kin.setdefault((name, job.kin), []).append((tasks, job))
+    for (name, _), group in kin.items():
+        if group[0][0].shared.stopped:
+            break
+        if len(group) == 1 or not _filled_together(name, group):
+            for tasks, job in group:
+                tasks.fill(name, job)
+    for tasks, _ in share:
+        tasks.end()
+
+
+def _filled_together(name: str, group: Sequence[tuple[SampleTasks, Planned]]) -> bool:
+    engine, jobs = group[0][0].shared.engine, [job for _, job in group]
+    slots = [tasks.assembly.slot(tasks.index, name) for tasks, _ in group]
+    try:
+        jobs[0].fill_all(jobs, slots, engine.decoders)
+    except Exception:
+        return False
+    engine.count(jobs, slots)
+    return True
 
 
 def _as_sample(result: Any, sample: Sample) -> Sample:

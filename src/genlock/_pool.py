@@ -131,13 +131,13 @@ class SharedPool(Generic[V]):
         finally:
             self.release(key)
 
-    def acquire(self, key: str) -> V:
-        """Take part in using the thing of this key until `release`."""
+    def acquire(self, key: str, users: int = 1) -> V:
+        """Take part in using the thing of this key until `release`, once for each user."""
         if os.getpid() != self._process:
             self._reset()
         with self._lock:
             opening = self._opening.setdefault(key, threading.Lock())
-            self._users[key] = self._users.get(key, 0) + 1
+            self._users[key] = self._users.get(key, 0) + users
         try:
             with opening:
                 with self._lock:
@@ -149,14 +149,15 @@ class SharedPool(Generic[V]):
                     self._open[key] = thing
                 return thing
         except BaseException:
-            self.release(key)
+            self.release(key, users)
             raise
 
-    def release(self, key: str) -> None:
+    def release(self, key: str, users: int = 1) -> None:
         with self._lock:
-            self._users[key] -= 1
-            if not self._users[key]:
-                del self._users[key]
+            self._users[key] -= users
+            if self._users[key]:
+                return
+            del self._users[key]
             surplus = self._surplus()
         for old in surplus:
             old.close()

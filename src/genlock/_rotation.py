@@ -37,7 +37,10 @@ def slerp(left: Floats, right: Floats, weight: Floats) -> Floats:
 def lerp(left: Floats, right: Floats, weight: Floats) -> Floats:
     """left + (right - left) * weight; NaN at infinities."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(left + (right - left) * weight)
+        step = right - left
+        step *= weight
+        step += left
+        return np.asarray(step)
 
 
 def between(left: Floats, right: Floats, weight: Floats) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from genlock._decoder_pool import DecoderPool
-from genlock.jobs import Planned
+from genlock.jobs import Alone, Planned
 from genlock.slots import Slot, SlotSpec
 from genlock.windows import Window
 
@@ -20,7 +20,7 @@ OVERHEAD = 1024
 
 
 @dataclass(frozen=True)
-class KeptField:
+class KeptField(Alone):
     """One field of one window as it was decoded: takes the place of its `Job`."""
 
     field: Any

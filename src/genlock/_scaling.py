@@ -22,7 +22,7 @@ def round_scaled(values: NDArray[np.int64], numerator: Any, denominator: Any) ->
     """
     if values.size == 1 and isinstance(numerator, int):
         value = (2 * int(values.flat[0]) * numerator + denominator) // (2 * denominator)
-        return np.full(values.shape, min(max(value, LEAST), MOST), np.int64)
+        return np.array(min(max(value, LEAST), MOST), np.int64).reshape(values.shape)
     whole, rest = divmod(numerator, denominator)
     more = rest > denominator - rest
     whole, rest = whole + more, rest - more * denominator

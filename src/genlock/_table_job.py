@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from genlock._decoder_pool import DecoderPool
 from genlock._field import Field
-from genlock._memory import ArraySpec
 from genlock.align import Plan, apply, apply_pose
 from genlock.errors import FieldError
 from genlock.fields import Pose, Sensor
-from genlock.jobs import Job
-from genlock.opened import POSE_COLUMNS, Opened
-from genlock.slots import Slot, SlotSpec
+from genlock.jobs import Alone, Job
+from genlock.opened import POSE_COLUMNS, Opened, Table
+from genlock.slots import Slot, SlotSpec, table_spec
 
 
 @dataclass
@@ -30,10 +30,8 @@ class TableJob(Job):
 
     @cached_property
     def spec(self) -> SlotSpec:
-        steps = len(self.plan.grid_ns)
-        values, _ = self._table()
-        spec = ArraySpec((steps, values.shape[1]), np.dtype(self.field.dtype))
-        return SlotSpec(spec, steps, steps, columns=self._columns)
+        width = self._table().values.shape[1]
+        return table_spec(len(self.plan.grid_ns), width, self.field.dtype, self._columns)
 
     @property
     def _columns(self) -> tuple[str, ...]:
@@ -42,12 +40,28 @@ class TableJob(Job):
             return POSE_COLUMNS
         return tuple(getattr(self.field, "columns", None) or self.stream.info.columns)
 
-    def _table(self) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    @property
+    def kin(self) -> Hashable:
+        return id(self.opened), id(self.field)
+
+    def _table(self) -> Table:
         return field_table(self.opened, self.field)
 
     def _values(self, slot: Slot, decoders: DecoderPool) -> None:
-        values, _ = self._table()
-        apply(self.plan, values, slot.values)
+        apply(self.plan, self._table().values, slot.values)
+
+    def fill_all(
+        self, jobs: Sequence[TableJob], slots: Sequence[Slot], decoders: DecoderPool
+    ) -> None:
+        """All at once: the grid times of several windows are as those of one."""
+        plan = Plan.joined([job.plan for job in jobs])
+        values = np.empty((len(plan.mask), *slots[0].values.shape[1:]), slots[0].values.dtype)
+        apply(plan, self._table().values, values)
+        stop = 0
+        for job, slot in zip(jobs, slots, strict=True):
+            start, stop = stop, stop + len(job.plan.mask)
+            slot.values[...] = values[start:stop]
+            job.aligned(slot)
 
 
 @dataclass
@@ -56,12 +70,15 @@ class PoseJob(TableJob):
 
     reference: PoseJob | None = None
 
+    kin = Alone.kin
+    fill_all = Alone.fill_all
+
     def _values(self, slot: Slot, decoders: DecoderPool) -> None:
         slot.values[...] = self.poses(self.plan, self.field.relative_to)
 
     def poses(self, plan: Plan, relative_to: str | None = None) -> NDArray[np.float64]:
         """The poses at a plan's grid times, [T, 7]."""
-        values, _ = self._table()
+        values = self._table().values
         mount = None if self.field.of is None else self._mount(self.field.of)
         if self.reference is None:
             return apply_pose(plan, values, relative_to, mount)
@@ -83,8 +100,8 @@ class PoseJob(TableJob):
         return np.array([*extrinsics.position, *extrinsics.quaternion], np.float64)
 
 
-def field_table(opened: Opened, field: Field) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The table that a `Sensor` or `Pose` samples, and which of its rows are whole."""
+def field_table(opened: Opened, field: Field) -> Table:
+    """The table that a `Sensor` or `Pose` samples."""
     if isinstance(field, Sensor):
         columns = None if field.columns is None else tuple(field.columns)
         blended = field.method == "linear"

@@ -65,7 +65,7 @@ class Work:
             start = number * self.batch_size
             local = range(start, min(start + self.batch_size, len(order)))
             positions = [self.windows.rank + self.windows.world_size * i for i in local]
-            yield number, positions, [order[i] for i in local]
+            yield number, positions, list(order[local.start : local.stop])
 
     def some_windows(self, count: int = 64) -> Iterator[Window]:
         """Windows spread over all of them, to learn shapes from when none of a batch has any."""

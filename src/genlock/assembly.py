@@ -112,6 +112,9 @@ class Assembly:
         arrays = [array for _, _, array in self._layout]
         self._block = ring.lend(block_size(arrays))
         self._parts = by_part(self._layout, carve(self._block, arrays))
+        self._whole = {
+            name: self._whole_slot(name) for name, spec in self._specs.items() if spec is not None
+        }
         self._changed: dict[int, Sample] = {}
         for i, planned in enumerate(jobs):
             self._prepare(i, planned)
@@ -128,8 +131,8 @@ class Assembly:
                 continue
             own = planned[name].spec if planned else None
             self._parts["lengths"][name][i] = own.steps if own else 0
-            if own != spec:
-                self._whole_slot(name)[i].clear()
+            if own is not spec and own != spec:
+                self._whole[name][i].clear()
                 start_ns = self.windows[i].start_ns if i < len(self.windows) else 0
                 self._parts["times"][name][i] = start_ns
                 self._parts["source_times"][name][i] = start_ns
@@ -145,7 +148,9 @@ class Assembly:
         if spec is None:
             empty = np.empty(0, np.int64)
             return Slot(self._lists[name][i], empty.astype(np.bool_), empty, empty)
-        row = self._whole_slot(name)[i]
+        row = self._whole[name][i]
+        if spec is self._specs[name]:
+            return row
         values = row.values[tuple(slice(n) for n in spec.values.shape)]
         steps, times = slice(spec.steps), slice(spec.times)
         counts = None if row.counts is None else row.counts[steps]

@@ -1,12 +1,12 @@
 """From a window to jobs: plan every field, so that workers can fill arrays from decoders.
 
-`plan_window` is cheap and decodes nothing: it gives one `Job` per field, which runs on the pool of
-its modality.
+Planning is cheap and decodes nothing: it gives one `Job` per field and window, which runs on the
+pool of its modality.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import cast
 
@@ -21,7 +21,7 @@ from genlock.align import (
     Plan,
     plan_at,
     plan_audio,
-    plan_field,
+    plan_fields,
 )
 from genlock.errors import WindowError, error_context
 from genlock.fields import Audio, Depth, Fields, Labels, Points, Pose, Sensor, Video
@@ -46,39 +46,58 @@ def plan_window(opened: Opened, fields: Fields, order: list[str], window: Window
 
     Raises StreamError, ClockError, FieldError, WindowError, TimeUnitError, naming the recording.
     """
-    if not -FOREVER_NS <= window.start_ns <= window.start_ns + window.duration_ns <= FOREVER_NS:
-        raise WindowError(
-            f"{window} lies beyond 2**62 ns (146 years from 0): start_ns is in ns, duration in s",
-            recording=opened.uri,
-        )
+    return plan_windows(opened, fields, order, [window])[0]
+
+
+def plan_windows(
+    opened: Opened, fields: Fields, order: list[str], windows: Sequence[Window]
+) -> list[dict[str, Job]]:
+    """Plan every field of several windows of a recording together: each as `plan_window` does.
+
+    Raises what it does for one of them; then the place it names may be another's.
+    """
+    for window in windows:
+        if not -FOREVER_NS <= window.start_ns <= window.start_ns + window.duration_ns <= FOREVER_NS:
+            raise WindowError(
+                f"{window} lies beyond 2**62 ns (146 years from 0): start_ns is in ns, duration "
+                "in s",
+                recording=opened.uri,
+            )
     streams = {name: opened.stream(fields[name]) for name in order}
     opened.require_common_clock(stream.name for stream in streams.values())
-    jobs: dict[str, Job] = {}
+    jobs: dict[str, Sequence[Job]] = {}
     for name, stream in streams.items():
         field = fields[name]
-        with error_context(opened.uri, stream.name, window.start_ns):
-            at = jobs[field.at].plan if isinstance(field, GridField) and field.at else None
-            jobs[name] = _plan(opened, stream, field, window, at)
+        with error_context(opened.uri, stream.name, windows[0].start_ns):
+            given = jobs[field.at] if isinstance(field, GridField) and field.at else None
+            at = [job.plan for job in given] if given else [None] * len(windows)
+            jobs[name] = _plan(opened, stream, field, windows, at)
             if isinstance(field, Pose) and field.reference is not None:
                 other = fields[field.reference]
-                _relate(cast(PoseJob, jobs[name]), opened.stream(other), cast(Pose, other))
-    return {name: jobs[name] for name in fields}
+                for job in jobs[name]:
+                    _relate(cast(PoseJob, job), opened.stream(other), cast(Pose, other))
+    return [{name: jobs[name][i] for name in fields} for i in range(len(windows))]
 
 
-def _plan(opened: Opened, stream: Stream, field: Field, window: Window, at: Plan | None) -> Job:
-    start_ns, duration_ns = window.start_ns, window.duration_ns
+def _plan(
+    opened: Opened,
+    stream: Stream,
+    field: Field,
+    windows: Sequence[Window],
+    at: Sequence[Plan | None],
+) -> Sequence[Job]:
+    spans = [(window.start_ns, window.duration_ns) for window in windows]
     if isinstance(field, Labels):
-        return LabelJob(opened, stream, field, (start_ns, start_ns + duration_ns))
+        return [LabelJob(opened, stream, field, (start, start + length)) for start, length in spans]
+    timeline = stream.timeline
     if isinstance(field, Audio):
-        assert isinstance(stream.timeline, SampledTimeline)
-        audio = plan_audio(field, stream.timeline, start_ns, duration_ns)
-        return AudioJob(opened, stream, field, audio)
+        assert isinstance(timeline, SampledTimeline)
+        return [AudioJob(opened, stream, field, plan_audio(field, timeline, *s)) for s in spans]
     assert isinstance(field, GridField)
-    valid = stream.timeline.valid
     if isinstance(field, Sensor | Pose):
-        valid = field_table(opened, field)[1]
-    plan = plan_field(field, stream.timeline, start_ns, duration_ns, at, valid)
-    return _JOBS[type(field)](opened, stream, field, plan)
+        timeline = field_table(opened, field).timeline
+    kind = _JOBS[type(field)]
+    return [kind(opened, stream, field, p) for p in plan_fields(field, timeline, spans, at)]
 
 
 _JOBS: Mapping[type[Field], Callable[..., Job]] = MappingProxyType(
@@ -88,7 +107,6 @@ _JOBS: Mapping[type[Field], Callable[..., Job]] = MappingProxyType(
 
 def _relate(job: PoseJob, stream: Stream, field: Pose) -> None:
     """Plan the poses that a job's are relative to, at the job's own grid times."""
-    whole = field_table(job.opened, field)[1]
-    at_grid = plan_at(field, job.plan.grid_ns, stream.timeline, whole)
+    at_grid = plan_at(field, job.plan.grid_ns, field_table(job.opened, field).timeline)
     job.reference = PoseJob(job.opened, stream, field, at_grid)
     job.plan = job.plan.masked(at_grid.mask)

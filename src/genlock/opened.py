@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,18 @@ from genlock.index import Index
 from genlock.interfaces import ColumnDecoder, Decoder, OpenOptions
 from genlock.location import Location
 from genlock.stream import Span, Stream
+from genlock.timeline import Timeline
 
 POSE_COLUMNS = ("tx", "ty", "tz", "qx", "qy", "qz", "qw")
-Table = tuple[NDArray[Any], NDArray[np.bool_]]
+
+
+class Table(NamedTuple):
+    """Columns of a table stream side by side: values [N, D], which rows are whole, bool [N], and
+    the stream's timeline with no others valid."""
+
+    values: NDArray[Any]
+    whole: NDArray[np.bool_]
+    timeline: Timeline
 
 
 class Streams(dict[str, Stream]):
@@ -134,7 +143,7 @@ class Opened:
         return times if table is None else times[table.key[table.row_unit]]
 
     def table(self, stream: str, columns: tuple[str, ...] | None, dtype: str) -> Table:
-        """Columns of a table stream side by side, [N, D], and which rows are whole, [N].
+        """Columns of a table stream side by side.
 
         A row is whole if every value of these columns is finite and, of poses, the quaternion is
         one. Cached while open.
@@ -163,10 +172,9 @@ class Opened:
         values = np.concatenate([part.astype(dtype) for part in parts], axis=1)
         if columns == POSE_COLUMNS:
             whole &= values[:, 3:].any(axis=1)
-        listed = self.streams[stream].timeline.valid
-        if listed is not None:
-            whole &= listed
-        return values, whole
+        timeline = self.streams[stream].timeline.only(whole)
+        assert timeline.valid is not None
+        return Table(values, timeline.valid, timeline)
 
     def columns(self, stream: str) -> Mapping[str, NDArray[Any]]:
         """All columns of a table stream as stored."""

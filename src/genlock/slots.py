@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -96,3 +97,15 @@ class SlotSpec:
         values = ArraySpec(shape, self.values.dtype)
         steps, times = max(self.steps, other.steps), max(self.times, other.times)
         return replace(self, values=values, steps=steps, times=times)
+
+
+@lru_cache(maxsize=256)
+def table_spec(steps: int, width: int, dtype: str, columns: tuple[str, ...] = ()) -> SlotSpec:
+    """The spec of values [steps, width]: one object, which is compared at a glance."""
+    return SlotSpec(ArraySpec((steps, width), np.dtype(dtype)), steps, steps, columns=columns)
+
+
+@lru_cache(maxsize=256)
+def sound_spec(channels: int, count: int) -> SlotSpec:
+    """The spec of sound, float32 [channels, count]: one object as well."""
+    return SlotSpec(ArraySpec((channels, count), np.dtype(np.float32)), count, 1, axes=(1,))

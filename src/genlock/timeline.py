@@ -6,15 +6,34 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from genlock._nanoseconds import INT64_SENTINELS, SECOND_NS, Nanoseconds, rounded, ticks_to_ns
 from genlock.clock import ClockMap
+
+
+def rows_in(ns: Nanoseconds, start_ns: int, end_ns: int) -> slice:
+    """Where start_ns <= time < end_ns in sorted times."""
+    # bisect keeps Python's lock: searchsorted drops it, and has to wait for it again
+    return slice(bisect_left(ns, start_ns), bisect_left(ns, end_ns))
+
+
+class Usable(NamedTuple):
+    """Rows of a timeline that hold something: which ones, None for all, their times and durations.
+
+    rows, ns: int64 [M], sorted. durations_ns: int64 [M] or None.
+    """
+
+    rows: NDArray[np.int64] | None
+    ns: Nanoseconds
+    durations_ns: Nanoseconds | None
 
 
 class Timeline:
@@ -87,8 +106,24 @@ class Timeline:
 
     def rows_in(self, start_ns: int, end_ns: int) -> slice:
         """Rows with start_ns <= time < end_ns."""
-        # bisect keeps Python's lock: searchsorted drops it, and has to wait for it again
-        return slice(bisect_left(self.ns, start_ns), bisect_left(self.ns, end_ns))
+        return rows_in(self.ns, start_ns, end_ns)
+
+    @cached_property
+    def usable(self) -> Usable:
+        """The valid rows."""
+        valid = self.valid
+        if valid is None or valid.all():
+            return Usable(None, self.ns, self.durations_ns)
+        rows = np.flatnonzero(valid)
+        durations = self.durations_ns
+        return Usable(rows, self.ns[rows], None if durations is None else durations[rows])
+
+    def only(self, valid: NDArray[np.bool_]) -> Timeline:
+        """The same rows, of which those hold something usable that do so here and in `valid`."""
+        kept = copy(self)
+        kept._valid = valid if self.valid is None else self.valid & valid
+        kept.__dict__.pop("usable", None)
+        return kept
 
     def mapped(self, clock: ClockMap) -> Timeline:
         """The same rows on another clock."""
@@ -104,6 +139,12 @@ class Timeline:
             return f"{type(self).__name__}(empty)"
         span = (self.end_ns - self.start_ns) / SECOND_NS
         return f"{type(self).__name__}({len(self)} rows, {span:.3f} s from {self.start_ns} ns)"
+
+
+@lru_cache
+def _period(rate: int) -> Fraction:
+    """Nanoseconds from one sample to the next."""
+    return Fraction(SECOND_NS, rate)
 
 
 class SampledTimeline(Timeline):
@@ -135,8 +176,7 @@ class SampledTimeline(Timeline):
 
     def at(self, samples: NDArray[np.int64], rate: int | None = None) -> Nanoseconds:
         """Times of samples of this timeline at `rate` (default its own), on the mapped clock."""
-        period = Fraction(SECOND_NS, rate or self.rate)
-        return self.clock.forward(self.first_ns + ticks_to_ns(samples, period))
+        return self.clock.forward(self.first_ns + ticks_to_ns(samples, _period(rate or self.rate)))
 
     def nearest(self, time_ns: int, rate: int | None = None) -> int:
         """The sample at `rate` nearest to a time on the mapped clock (tie: the earlier).
@@ -144,14 +184,15 @@ class SampledTimeline(Timeline):
         It may lie outside the timeline.
         """
         elapsed = int(self.clock.backward(time_ns)) - self.first_ns
-        return -rounded(Fraction(-elapsed * (rate or self.rate), SECOND_NS))
+        # half down, in integers: reducing a fraction takes longer than all else here
+        return -((SECOND_NS - 2 * elapsed * (rate or self.rate)) // (2 * SECOND_NS))
 
     def __len__(self) -> int:
         return self.count
 
     @property
     def period_ns(self) -> int:
-        return rounded(Fraction(SECOND_NS, self.rate))
+        return rounded(_period(self.rate))
 
     @property
     def valid(self) -> NDArray[np.bool_] | None:

@@ -16,7 +16,7 @@ from made_rows import MS, NOW_NS, Row, streams
 
 from genlock._field import GridField
 from genlock._nanoseconds import exact
-from genlock.align import Plan, apply, grid, plan, plan_field
+from genlock.align import Plan, apply, grid, plan, plan_field, plan_fields
 from genlock.errors import FieldError
 from genlock.fields import Sensor, Video
 from genlock.timeline import Timeline
@@ -241,6 +241,41 @@ def test_a_native_grid_lists_every_row_as_itself(stream, elapsed, duration, meth
     window = [row for row in rows if start <= row.time < start + duration]
     assert grid(field, timeline, start, duration, None).tolist() == found.grid_ns.tolist()
     check(found, [r.time for r in window], [one(r) if r.valid else Entry() for r in window])
+
+
+ENTRIES = ("grid_ns", "rows", "weight", "mask", "source_ns")
+
+
+def alike(one: Plan, other: Plan) -> bool:
+    return all(np.array_equal(getattr(one, n), getattr(other, n)) for n in ENTRIES)
+
+
+@settings(max_examples=200)
+@given(
+    streams(),
+    st.sampled_from([{"rate": 10**8}, {"offsets": (0, 3e-8, -1e-8)}, {"at": "other"}, {}]),
+    st.sampled_from(("nearest", "previous", "next", "linear")),
+    st.lists(st.tuples(st.integers(-40, 200), st.integers(0, 90)), min_size=1, max_size=5),
+)
+def test_windows_planned_together_are_as_each_alone(stream, options, method, spans):
+    timeline, valid, rows = stream
+    base = rows[0].time if rows else 0
+    windows = [(base + elapsed, duration) for elapsed, duration in spans]
+    other = Video("v", rate=5 * 10**7)
+    at = [plan_field(other, timeline, *window) if "at" in options else None for window in windows]
+    field = Sensor("s", method=method, **options)
+    usable = timeline if valid is None else timeline.only(valid)
+    together = plan_fields(field, usable, windows, at)
+    for found, window, rows_of in zip(together, windows, at, strict=True):
+        assert alike(found, plan_field(field, timeline, *window, at=rows_of, valid=valid))
+    joined = Plan.joined(together)
+    parted = joined.parted([len(found.mask) for found in together])
+    assert all(map(alike, parted, together))
+    entries = {name: [getattr(found, name) for found in together] for name in ENTRIES}
+    for name, parts in entries.items():
+        assert getattr(joined, name).tolist() == [
+            entry for part in parts for entry in part.tolist()
+        ]
 
 
 def test_a_field_s_options_reach_the_plan():

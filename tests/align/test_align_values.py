@@ -49,6 +49,16 @@ def test_chosen_values_are_copied_bit_for_bit():
     assert np.array_equal(apply(found, frames)[:3], frames)
 
 
+def test_a_row_that_is_hit_is_copied_whatever_is_blended_beside_it():
+    values = np.array([[-0.0, 1.0], [-0.0, 3.0]])
+    found = plan(np.array([0, 5, 10]), Timeline([0, 10]), method="linear")
+    blended = apply(found, values)
+    assert blended[:, 1].tolist() == [1, 2, 3]
+    assert np.signbit(blended[[0, 2], 0]).all()  # as where every time is a hit
+    hits = plan(np.array([0, 10]), Timeline([0, 10]), method="linear")
+    assert apply(hits, values).tobytes() == blended[[0, 2]].tobytes()
+
+
 def test_values_are_blended_in_float64_and_written_where_wanted(tmp_path: Path):
     stored = np.lib.format.open_memmap(tmp_path / "v.npy", "w+", np.float32, (3, 1))
     stored[:] = [[16_777_216], [16_777_218], [0]]  # float32 has no number between the first two

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,7 @@ from genlock import _neighbours
 from genlock._field import HOLD_TOLERANCE, MAX_GAP, NEAREST_TOLERANCE, GridField, Method
 from genlock._nanoseconds import Nanoseconds, regular_grid, to_ns
 from genlock.errors import FieldError
-from genlock.timeline import Timeline
+from genlock.timeline import Timeline, rows_in
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -36,6 +38,24 @@ class Plan:
     weight: NDArray[np.float64]
     mask: Mask
     source_ns: Nanoseconds
+
+    @staticmethod
+    def joined(plans: Sequence[Plan]) -> Plan:
+        """The entries of several plans, one after another."""
+        parts = ((p.grid_ns, p.rows, p.weight, p.mask, p.source_ns) for p in plans)
+        return Plan(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def parted(self, lengths: Sequence[int]) -> list[Plan]:
+        """Plans of so many entries each, which `joined` gives again."""
+        parts = (slice(a, b) for a, b in pairwise(accumulate(lengths, initial=0)))
+        grid_ns, rows, weight, mask, source_ns = (
+            self.grid_ns,
+            self.rows,
+            self.weight,
+            self.mask,
+            self.source_ns,
+        )
+        return [Plan(grid_ns[p], rows[p], weight[p], mask[p], source_ns[p]) for p in parts]
 
     def masked(self, mask: Mask) -> Plan:
         """The same plan with the entries where `mask` is False masked as well."""
@@ -82,12 +102,35 @@ def plan_field(
     valid: bool [N], rows that hold something usable, on top of the timeline's own `valid`. A
     native grid lists every row of the window as itself, the invalid ones masked.
     """
-    grid_ns = grid(field, timeline, start_ns, duration_ns, at)
+    if valid is not None:
+        timeline = timeline.only(valid)
+    return plan_fields(field, timeline, [(start_ns, duration_ns)], [at])[0]
+
+
+def plan_fields(
+    field: GridField,
+    timeline: Timeline,
+    windows: Sequence[tuple[int, int]],
+    at: Sequence[Plan | None],
+) -> list[Plan]:
+    """Plan a field over several windows (start, duration): each as `plan_field` plans it.
+
+    A plan says of each grid time what serves it, whatever the others are, so that all windows are
+    planned as one. at: for each window, the plan of the field that `field.at` names.
+    """
     if field.native:
-        window = timeline.rows_in(start_ns, start_ns + duration_ns)
-        rows = np.arange(window.start, window.stop)
-        return _plan(grid_ns, rows, rows, grid_ns, grid_ns, _valid(timeline, window, valid))
-    return plan_at(field, grid_ns, timeline, valid)
+        return [_native(timeline, *window) for window in windows]
+    pairs = zip(windows, at, strict=True)
+    grids = [grid(field, timeline, *window, other) for window, other in pairs]
+    whole = plan_at(field, np.concatenate(grids), timeline)
+    return whole.parted([len(grid_ns) for grid_ns in grids])
+
+
+def _native(timeline: Timeline, start_ns: int, duration_ns: int) -> Plan:
+    window = timeline.rows_in(start_ns, start_ns + duration_ns)
+    grid_ns, rows = timeline.ns[window], np.arange(window.start, window.stop)
+    valid = np.ones(len(rows), np.bool_) if timeline.valid is None else timeline.valid[window]
+    return _plan(grid_ns, rows, rows, grid_ns, grid_ns, valid)
 
 
 def plan_at(
@@ -127,20 +170,20 @@ def plan(
     limit = _limit(timeline, method, tolerance_ns, max_gap_ns)
     # Rows farther than `reach` from all grid times serve none, so only their neighbours are read.
     reach = min(max(limit, timeline.longest_ns), FOREVER_NS)
-    near = timeline.rows_in(
+    usable = (timeline if valid is None else timeline.only(valid)).usable
+    near = rows_in(
+        usable.ns,
         int(grid_ns.min(initial=FOREVER_NS)) - reach,
         int(grid_ns.max(initial=-FOREVER_NS)) + reach + 1,
     )
-    usable = _valid(timeline, near, valid)
-    # most often all are usable: then none need be looked up in a list of those that are
-    listed = None if usable.all() else near.start + np.flatnonzero(usable)
-    rows = near if listed is None else listed
-    times = timeline.ns[rows]
+    times = usable.ns[near]
     if not len(times):
         nothing = np.zeros(len(grid_ns), np.int64)
         return _plan(grid_ns, nothing, nothing, grid_ns, grid_ns, nothing > 0)
-    durations = None if timeline.durations_ns is None else timeline.durations_ns[rows]
+    durations = None if usable.durations_ns is None else usable.durations_ns[near]
     left, right, mask = _neighbours.select(method, grid_ns, times, durations, limit)
+    # most often all rows are usable: then none need be looked up in a list of those that are
+    listed = None if usable.rows is None else usable.rows[near]
     first, last = (near.start + i if listed is None else listed[i] for i in (left, right))
     return _plan(grid_ns, first, last, times[left], times[right], mask)
 
@@ -158,15 +201,6 @@ def _limit(
     if given_ns is not None:
         return given_ns
     return periods.numerator * timeline.period_ns // periods.denominator
-
-
-def _valid(timeline: Timeline, near: slice, valid: Mask | None) -> Mask:
-    """Which rows of a slice hold something usable."""
-    usable = np.ones(max(near.stop - near.start, 0), np.bool_)
-    for mask in (timeline.valid, valid):
-        if mask is not None:
-            usable &= mask[near]
-    return usable
 
 
 def _plan(

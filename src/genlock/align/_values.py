@@ -23,19 +23,31 @@ def apply(plan: Plan, values: NDArray[Any], out: NDArray[Any] | None = None) -> 
         out = np.empty((len(plan.mask), *values.shape[1:]), values.dtype)
     used = slice(None) if plan.mask.all() else np.flatnonzero(plan.mask)
     left, right = plan.rows[used].T
-    found = np.asarray(values[left])
+    values = np.asarray(values)
+    found = values.take(left, axis=0)
     if plan.weight.any():
         if out.dtype.kind != "f":
             raise FieldError(
                 f"{out.dtype} values are never blended: use 'nearest', or a float dtype"
             )
-        weight = plan.weight[used].reshape(-1, *(1,) * (values.ndim - 1))
-        found = _rotation.lerp(found.astype(np.float64), values[right], weight)
+        found = found.astype(np.float64, copy=False)
+        found = _blended(found, values.take(right, axis=0), plan.weight[used])
     _refuse_nan(plan, found)
     if len(found) < len(out):
         out[...] = 0
     out[used] = found
     return out
+
+
+def _blended(
+    left: NDArray[np.float64], right: NDArray[Any], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Blend rows by weight [T]; one that is hit stays as it is, to the sign of a zero."""
+    found = _rotation.lerp(left, right, weight.reshape(-1, *(1,) * (left.ndim - 1)))
+    hit = weight == 0
+    if hit.any():
+        found[hit] = left[hit]
+    return found
 
 
 def apply_pose(

@@ -73,7 +73,7 @@ class AudioDecoder:
     def _native(self, first: int, out: Samples) -> Valid:
         """`read` at the stream's own rate."""
         valid = np.zeros(out.shape[1], np.bool_)
-        stop = first + out.shape[1]
+        stop, filled = first + out.shape[1], first
         for piece in self._blocks.pieces(first, stop):
             a = max(first, piece.first)
             b = min(stop, piece.first + piece.samples.shape[1])
@@ -81,7 +81,8 @@ class AudioDecoder:
                 samples = piece.samples[:, a - piece.first : b - piece.first]
                 _scale(samples, out[:, a - first : b - first])
                 valid[a - first : b - first] = True
-        if not valid.all():
+                filled = b if a == filled else filled
+        if filled < stop:
             out[:, ~valid] = 0
         return valid
 
@@ -95,12 +96,10 @@ class AudioDecoder:
 
 def _scale(stored: NDArray[Any], out: Samples) -> None:
     """Write stored samples as floats: integers by their full scale, unsigned ones centred."""
-    if stored.dtype.kind == "f":
-        out[:] = stored
-        return
-    full_scale = np.float32(2.0 ** (8 * stored.dtype.itemsize - 1))
-    values = stored.astype(np.float32)  # in the order of memory, which `out` mostly crosses
-    if stored.dtype.kind == "u":
-        values -= full_scale
-    values *= 1 / full_scale
-    out[:] = values
+    kind, full_scale = stored.dtype.kind, np.float32(2.0 ** (8 * stored.dtype.itemsize - 1))
+    for channel, values in zip(stored, out, strict=True):  # a channel of a second stays in cache
+        values[:] = channel
+        if kind == "u":
+            values -= full_scale
+        if kind != "f":
+            values *= 1 / full_scale

@@ -156,7 +156,7 @@ def _cut(track: Track, start_ns: int, end_ns: int) -> Track:
 
 
 def _pose_track(opened: Opened, stream: Stream) -> Track:
-    values, whole = opened.table(stream.name, POSE_COLUMNS, "float64")
+    values, whole, _ = opened.table(stream.name, POSE_COLUMNS, "float64")
     ns, q = stream.timeline.ns[whole], values[whole, 3:]
     q = q / np.linalg.norm(q, axis=1, keepdims=True)
     steps = np.diff(ns)
@@ -173,6 +173,6 @@ def _pose_track(opened: Opened, stream: Stream) -> Track:
 def _gyro_track(opened: Opened, stream: Stream) -> Track:
     axes = rate_axes(stream.info)
     assert axes is not None
-    values, whole = opened.table(stream.name, axes.columns, "float64")
+    values, whole, _ = opened.table(stream.name, axes.columns, "float64")
     speed = np.linalg.norm(values[whole], axis=1)
     return Track(stream.timeline.ns[whole], speed / (DEGREES if axes.unit in DEGREE_UNITS else 1))

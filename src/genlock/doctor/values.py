@@ -186,7 +186,7 @@ def invalid_rows(opened: Opened) -> Iterator[Finding]:
             columns = tuple(name for name, values in stored.items() if not _is_empty(values))
         if not columns:
             continue
-        _, whole = opened.table(stream.name, columns, "float64")
+        whole = opened.table(stream.name, columns, "float64").whole
         if not whole.all():
             count = int((~whole).sum())
             text = f"{count} of {len(whole)} rows hold no usable value"
@@ -206,5 +206,5 @@ def _tables(opened: Opened, modality: str) -> list[Stream]:
 
 def _whole(opened: Opened, stream: Stream, columns: tuple[str, ...]) -> NDArray[np.float64]:
     """Columns as float64 [N, D], NaN in rows that are not whole."""
-    values, whole = opened.table(stream.name, columns, "float64")
+    values, whole, _ = opened.table(stream.name, columns, "float64")
     return np.asarray(np.where(whole[:, None], values, np.nan), np.float64)
