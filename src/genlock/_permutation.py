@@ -94,8 +94,7 @@ class Shuffled(Permutation):
         self.size = size
         self._rows = math.isqrt(max(size - 1, 0)) + 1
         self._columns = max(1, -(-size // self._rows))
-        sizes = (self._rows, self._columns) * ROUNDS
-        self._halves = list(zip(draw(2 * ROUNDS, *entropy), sizes, strict=True))
+        self._keys = draw(2 * ROUNDS, *entropy)
 
     def index(self, position: Positions) -> Positions:
         if isinstance(position, int):
@@ -109,9 +108,9 @@ class Shuffled(Permutation):
         return cells.astype(np.int64)
 
     def _rounds(self, cell: Any, first: int = FIRST, second: int = SECOND, word: int = WORD) -> Any:
-        columns = self._columns
+        rows, columns = self._rows, self._columns
         changed, other = cell // columns, cell % columns
-        for key, size in self._halves:
+        for key, size in zip(self._keys, (rows, columns) * ROUNDS, strict=True):
             # `_scramble`, halved so that the sum stays below 2**64; a call would take as long again
             mixed = other ^ key
             mixed = (mixed ^ mixed >> 30) * first & word
