@@ -302,6 +302,25 @@ def test_reading_on_costs_no_second_start(tmp_path: Path, suffix: str) -> None:
         assert len(units.read) < 50 + 14 + 6  # and not much further than row 44
 
 
+def test_a_container_that_breaks_gives_what_came_before_first(tmp_path: Path) -> None:
+    class Breaking(CountedUnits):
+        def units(self, first: int) -> Iterator[tuple[int, Any]]:
+            for index, unit in super().units(first):
+                if index == 20:
+                    raise DecodeError("the container is damaged here")
+                yield index, unit
+
+    source = open_media(encode(tmp_path / "a.mp4", "mpeg4", 50, gop=50, b_frames=0))
+    stream = source.streams["video"]
+    with closing(VideoDecoder(Breaking(source.units("video")), stream)) as video:
+        assert numbers(read_rows(video, stream, range(10))[0]) == list(range(10))
+        out = np.full((40, *LUMA.frame_shape(stream.info.shape)), 255, np.uint8)
+        with pytest.raises(DecodeError, match="damaged here"):
+            video.read(np.arange(10, 50), LUMA, out)
+        assert numbers(out[:9]) == list(range(10, 19))  # the last one is still inside
+        assert (out[20:] == 255).all()
+
+
 def test_far_apart_rows_are_sought(tmp_path: Path) -> None:
     path = encode(tmp_path / "b.mp4", "libx264", 120, b_frames=2)
     source = open_media(path)

@@ -212,6 +212,8 @@ class Decoding:
             if unit is not None:
                 self._damage(unit)
             return []
+        if not frames:
+            return []
         numbered = [(unit_of(frame), frame) for frame in frames]
         for came, frame in numbered:
             self._came_out(came, frame)

@@ -90,18 +90,13 @@ class PacketDecoder(Walker):
             raise ValueError(f"out is {out.dtype} {out.shape}, not {format.dtype} {expected}")
         if format not in self._writers:
             self._writers[format] = PictureWriter(format, self._stream.info)
-        valid = np.zeros(len(rows), np.bool_)
-        wanted = self._row_unit[rows]
-        places: dict[int, list[int]] = {}
-        for place, unit in enumerate(wanted.tolist()):
-            places.setdefault(unit, []).append(place)
-        for unit, frame in self._reader.read(wanted):
-            first, *repeats = places[unit]
-            with self._errors(int(rows[first])):
-                self._writers[format].write(self._in_memory(frame), out[first])
-            for place in repeats:
-                out[place] = out[first]
-            valid[places[unit]] = True
+        units = self._row_unit[rows].tolist()
+        first = dict(zip(reversed(units), range(len(units) - 1, -1, -1), strict=True))
+        written = self._write(first, rows, self._writers[format], out)
+        for place, unit in enumerate(units):
+            if unit in written and place != first[unit]:
+                out[place] = out[first[unit]]
+        valid = np.array([unit in written for unit in units], np.bool_)
         out[~valid] = 0
         if len(rows) and not self._reader.produced and not self._reader.decodes():
             with self._errors(int(rows[0])):
@@ -110,6 +105,24 @@ class PacketDecoder(Walker):
                     f" above the limit of {self._limit} pixels{self.doubt}"
                 )
         return valid
+
+    def _write(
+        self,
+        places: dict[int, int],
+        rows: NDArray[np.int64],
+        writer: PictureWriter,
+        out: NDArray[Any],
+    ) -> set[int]:
+        """Write each unit's picture to its place in out; gives the units that have a sound one."""
+        written: set[int] = set()
+        for unit, frame in self._reader.read(np.array(list(places), np.int64)):
+            try:
+                writer.write(self._in_memory(frame), out[places[unit]])
+            except Exception:
+                with self._errors(int(rows[places[unit]])):
+                    raise
+            written.add(unit)
+        return written
 
     @property
     def leaps(self) -> bool:
