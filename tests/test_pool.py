@@ -111,6 +111,16 @@ def test_shared_never_closes_what_is_used_and_keeps_its_bound() -> None:
     assert sum(not thing.closed for thing in things.values()) == 1
 
 
+def test_shared_stays_open_until_as_many_have_let_go_as_took_part() -> None:
+    pool: SharedPool[Thing] = SharedPool(0, Thing)
+    thing = pool.acquire("a", 3)
+    pool.release("a")
+    pool.release("a")
+    assert not thing.closed and pool.acquire("a") is thing
+    pool.release("a", 2)
+    assert thing.closed
+
+
 def test_a_failure_to_open_is_not_remembered() -> None:
     attempts: list[str] = []
 

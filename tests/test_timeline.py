@@ -67,6 +67,23 @@ def test_a_timeline_refuses_disorder_and_other_lengths():
         Timeline([1, 2], valid=np.array([True]))
 
 
+def test_usable_rows_are_those_that_every_mask_allows():
+    plain = Timeline([1, 2, 4, 8], np.array([1, 2, 3, 4]))
+    assert plain.usable.rows is None and plain.usable.ns.tolist() == [1, 2, 4, 8]
+    given = np.array([True, True, False, True])
+    some = plain.only(given)
+    assert [part.tolist() for part in some.usable] == [[0, 1, 3], [1, 2, 8], [1, 2, 4]]
+    fewer = some.only(np.array([False, True, True, True]))
+    assert [part.tolist() for part in fewer.usable] == [[1, 3], [2, 8], [2, 4]]
+    assert fewer.period_ns == plain.period_ns == 2  # rows that are not valid count for it
+    assert some.usable.rows.tolist() == [0, 1, 3] and plain.valid is None
+    given[0] = False
+    with pytest.raises(ValueError, match="read-only"):
+        some.valid[0] = False
+    bare = Timeline([1, 2], valid=np.array([False, True]))
+    assert bare.usable.durations_ns is None and bare.usable.ns.tolist() == [2]
+
+
 def test_a_timeline_is_read_only_and_travels():
     timeline = Timeline([1, 2, 4], np.array([1, 2, 3]), np.array([True, False, True]))
     for array in (timeline.ns, timeline.durations_ns, timeline.valid):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from contextlib import suppress
 from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple
@@ -71,6 +72,7 @@ class AudioCodec:
 
     def __init__(self, spec: CodecSpec) -> None:
         self.name = spec.codec
+        self._is_mpeg = MPEG_AUDIO.fullmatch(self.name) is not None
         self._extradata = spec.extradata
         self._given: AudioCodecContext | None = spec.context
         self._context: AudioCodecContext = self._given or self._made()
@@ -107,11 +109,10 @@ class AudioCodec:
 
         Some decoders give a packet's samples with a later one: then there are none here.
         """
-        unit = Packet(packet) if isinstance(packet, bytes) else packet
-        if not unit.size or not self._starts_well(unit):
-            return None
         try:
-            frames = self._context.decode(unit)
+            frames = self._frames(packet)
+            if frames is None:
+                return None
             samples = [_planar(frame) for frame in frames]
         except (av.error.FFmpegError, ValueError):  # ValueError: a type that NumPy does not have
             return None
@@ -125,11 +126,23 @@ class AudioCodec:
         whole = samples[0] if len(samples) == 1 else np.concatenate(samples, 1)
         return Decoded(whole, frames[0].sample_rate, skip, pad)
 
+    def settle(self, packet: Packet[Any] | bytes) -> None:
+        """Decode the next packet for the sake of those after it."""
+        with suppress(av.error.FFmpegError, ValueError):
+            self._frames(packet)
+
+    def _frames(self, packet: Packet[Any] | bytes) -> list[AudioFrame] | None:
+        """What FFmpeg makes of a packet; None if it is not to be shown it."""
+        unit = Packet(packet) if isinstance(packet, bytes) else packet
+        if not unit.size or not self._starts_well(unit):
+            return None
+        return self._context.decode(unit)
+
     def _starts_well(self, packet: Packet[Any]) -> bool:
         # FFmpeg's parser puts what it cannot read before the next frame, in one packet with it,
         # and the decoder skips it: that frame would come out at the time of what is lost
         head = memoryview(packet)[:2]
-        return not MPEG_AUDIO.fullmatch(self.name) or int.from_bytes(head) & MPEG_SYNC == MPEG_SYNC
+        return not self._is_mpeg or int.from_bytes(head) & MPEG_SYNC == MPEG_SYNC
 
     def settling_packets(self, packet_samples: int, rate: int) -> int:
         """How many packets before a wanted one must be decoded, and their samples dropped."""
@@ -148,7 +161,7 @@ def packet_skip(packet: Packet[Any]) -> tuple[int, int]:
 
 
 def _frame_skip(frame: AudioFrame) -> tuple[int, int]:
-    entry = frame.side_data.get("SKIP_SAMPLES")
+    entry = frame.side_data.get("SKIP_SAMPLES") if len(frame.side_data) else None
     return (0, 0) if entry is None else _skip(entry)
 
 

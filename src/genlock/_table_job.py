@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from genlock._decoder_pool import DecoderPool
 from genlock._field import Field
-from genlock.align import Plan, apply, apply_pose
+from genlock.align import Plan, apply, apply_pose, together
 from genlock.errors import FieldError
 from genlock.fields import Pose, Sensor
 from genlock.jobs import Alone, Job
@@ -53,15 +53,17 @@ class TableJob(Job):
     def fill_all(
         self, jobs: Sequence[TableJob], slots: Sequence[Slot], decoders: DecoderPool
     ) -> None:
-        """All at once: the grid times of several windows are as those of one."""
-        plan = Plan.joined([job.plan for job in jobs])
-        values = np.empty((len(plan.mask), *slots[0].values.shape[1:]), slots[0].values.dtype)
-        apply(plan, self._table().values, values)
-        stop = 0
-        for job, slot in zip(jobs, slots, strict=True):
-            start, stop = stop, stop + len(job.plan.mask)
-            slot.values[...] = values[start:stop]
-            job.aligned(slot)
+        """Together: the grid times of several windows are as those of one."""
+        table = self._table().values
+        for run in together([len(job.plan.mask) for job in jobs]):
+            plan = Plan.joined([job.plan for job in jobs[run]])
+            values = np.empty((len(plan.mask), table.shape[1]), slots[0].values.dtype)
+            apply(plan, table, values)
+            stop = 0
+            for job, slot in zip(jobs[run], slots[run], strict=True):
+                start, stop = stop, stop + len(job.plan.mask)
+                slot.values[...] = values[start:stop]
+                job.aligned(slot)
 
 
 @dataclass

@@ -121,7 +121,8 @@ class Timeline:
     def only(self, valid: NDArray[np.bool_]) -> Timeline:
         """The same rows, of which those hold something usable that do so here and in `valid`."""
         kept = copy(self)
-        kept._valid = valid if self.valid is None else self.valid & valid
+        kept._valid = (valid if self.valid is None else self.valid & valid).view()
+        kept._valid.flags.writeable = False
         kept.__dict__.pop("usable", None)
         return kept
 

@@ -16,7 +16,7 @@ from made_rows import MS, NOW_NS, Row, streams
 
 from genlock._field import GridField
 from genlock._nanoseconds import exact
-from genlock.align import Plan, apply, grid, plan, plan_field, plan_fields
+from genlock.align import Plan, apply, grid, plan, plan_field, plan_fields, together
 from genlock.errors import FieldError
 from genlock.fields import Sensor, Video
 from genlock.timeline import Timeline
@@ -276,6 +276,28 @@ def test_windows_planned_together_are_as_each_alone(stream, options, method, spa
         assert getattr(joined, name).tolist() == [
             entry for part in parts for entry in part.tolist()
         ]
+
+
+@given(st.lists(st.sampled_from([0, 1, 2**11, 2**12, 2**13, 2**14]), max_size=12))
+def test_windows_are_handled_together_up_to_a_size(lengths):
+    runs = list(together(lengths))
+    assert [i for run in runs for i in range(len(lengths))[run]] == list(range(len(lengths)))
+    sizes = [sum(lengths[run]) for run in runs]
+    assert all(
+        size <= 2**13 or max(lengths[run]) == size for size, run in zip(sizes, runs, strict=True)
+    )
+    assert all(a + lengths[run.start] > 2**13 for a, run in zip(sizes, runs[1:], strict=False))
+
+
+def test_many_long_windows_are_planned_as_each_alone():
+    timeline = Timeline(np.arange(4000) * 5 * MS)
+    field, at = Sensor("s", rate=1000), [None] * 9
+    windows = [(i * 1700 * MS, 3000 * MS) for i in range(9)]
+    plans = plan_fields(field, timeline, windows, at)
+    assert len(list(together([3000] * 9))) > 1
+    assert all(
+        alike(p, plan_field(field, timeline, *w)) for p, w in zip(plans, windows, strict=True)
+    )
 
 
 def test_a_field_s_options_reach_the_plan():

@@ -8,7 +8,16 @@
 Everything here is a pure function of its arguments on NumPy arrays, and thread-safe.
 """
 
-from genlock.align._rows import FOREVER_NS, Plan, grid, plan, plan_at, plan_field, plan_fields
+from genlock.align._rows import (
+    FOREVER_NS,
+    Plan,
+    grid,
+    plan,
+    plan_at,
+    plan_field,
+    plan_fields,
+    together,
+)
 from genlock.align._sound import AudioPlan, plan_audio
 from genlock.align._values import apply, apply_pose
 
@@ -24,4 +33,5 @@ __all__ = [
     "plan_audio",
     "plan_field",
     "plan_fields",
+    "together",
 ]

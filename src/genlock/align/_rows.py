@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -21,6 +21,9 @@ Rows = NDArray[np.int64]
 
 FOREVER_NS = 2**62
 """146 years: looking farther than this finds nothing more, and int64 sums stay in range."""
+
+TOGETHER = 2**13
+"""Grid times whose arrays stay in a processor's cache, and need no memory to speak of."""
 
 
 @dataclass(frozen=True)
@@ -115,15 +118,31 @@ def plan_fields(
 ) -> list[Plan]:
     """Plan a field over several windows (start, duration): each as `plan_field` plans it.
 
-    A plan says of each grid time what serves it, whatever the others are, so that all windows are
+    A plan says of each grid time what serves it, whatever the others are, so that windows are
     planned as one. at: for each window, the plan of the field that `field.at` names.
     """
     if field.native:
         return [_native(timeline, *window) for window in windows]
     pairs = zip(windows, at, strict=True)
     grids = [grid(field, timeline, *window, other) for window, other in pairs]
-    whole = plan_at(field, np.concatenate(grids), timeline)
-    return whole.parted([len(grid_ns) for grid_ns in grids])
+    lengths = [len(grid_ns) for grid_ns in grids]
+    return [
+        part
+        for run in together(lengths)
+        for part in plan_at(field, np.concatenate(grids[run]), timeline).parted(lengths[run])
+    ]
+
+
+def together(lengths: Sequence[int]) -> Iterator[slice]:
+    """Runs of windows of so many grid times each that are best handled as one."""
+    start = size = 0
+    for i, length in enumerate(lengths):
+        if size and size + length > TOGETHER:
+            yield slice(start, i)
+            start, size = i, 0
+        size += length
+    if lengths:
+        yield slice(start, len(lengths))
 
 
 def _native(timeline: Timeline, start_ns: int, duration_ns: int) -> Plan:

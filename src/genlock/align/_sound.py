@@ -43,14 +43,13 @@ def plan_audio(
     rate = field.rate or timeline.rate
     first = timeline.nearest(start_ns, rate)
     count = max(0, -(-duration_ns * rate // SECOND_NS))
-    mask, heard = np.zeros(count, np.bool_), False
+    mask = np.zeros(count, np.bool_)
     earliest = bisect_right(timeline.segments, first * timeline.rate // rate, key=itemgetter(1))
     for segment in timeline.segments[earliest:]:
         begin, end = (-(-edge * rate // timeline.rate) - first for edge in segment)
         if begin >= count:
             break
         mask[max(begin, 0) : max(end, 0)] = True
-        heard = heard or end > max(begin, 0)
     grid_ns = np.array([start_ns], np.int64)
-    source_ns = timeline.at(np.array([first]), rate) if heard else grid_ns
+    source_ns = timeline.at(np.array([first]), rate) if mask.any() else grid_ns
     return AudioPlan(rate, first, count, mask, grid_ns, source_ns)

@@ -61,8 +61,8 @@ class SampleBlocks:
 
     def pieces(self, first: int, stop: int) -> list[Piece]:
         """All pieces that hold some of the samples first … stop, in order, and maybe others."""
-        low = int(np.searchsorted(self._ends, first, "right"))
-        high = int(np.searchsorted(self._samples.first, stop, "left"))
+        low = int(self._ends.searchsorted(first, "right"))
+        high = int(self._samples.first.searchsorted(stop, "left"))
         if low >= high:
             return []
         blocks = range(low // self._per_block, (high - 1) // self._per_block + 1)
@@ -91,8 +91,11 @@ class SampleBlocks:
         """Sound samples of the packets start … stop."""
         codec.restart()
         for index, unit in self._units.units(max(0, start - self._settling)):
+            if index < start:
+                codec.settle(unit)
+                continue
             decoded = codec.decode(unit)
-            if index >= start and decoded is not None and decoded.rate == self._rate:
+            if decoded is not None and decoded.rate == self._rate:
                 yield from self._kept(index, decoded.samples)
             if index + 1 >= stop:
                 return
