@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,12 @@ def genlock(work: list[str], extra: dict[str, float]) -> Batches:
     windows = gl.Windows(work, duration=1.0)
     with gl.Loader(windows, fields, batch_size=peers.BATCH, threads=1) as loader:
         begun: dict[str, float] = {}
-        for batch in loader:
+        opened: set[str] = set()
+        for batch in chain(loader, loader):
             spent = {stage.name: stage.cpu_s for stage in loader.stats().stages}
-            begun = begun or spent  # recordings are opened before the first batch
+            if len(opened) < len(work):  # tables are read when a recording is opened
+                opened.update(window.recording for window in batch.windows)
+                begun = spent
             since = {name: seconds - begun[name] for name, seconds in spent.items()}
             light = since["plan"] + since["table"]
             extra["plan and table share"] = light / (sum(since.values()) or 1.0)
