@@ -68,7 +68,13 @@ class Running:
         own = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {core})  # what is started now inherits it
         self.loader = gl.Loader(
-            windows, FIELDS, batch_size=2, threads=1, prefetch=AHEAD, process=process
+            windows,
+            FIELDS,
+            batch_size=2,
+            threads=1,
+            prefetch=AHEAD,
+            cache_bytes=0,  # else its frames would come from memory, and it had little to do
+            process=process,
         )
         self._batches = self._forever()
         self.batch = next(self._batches)

@@ -112,7 +112,7 @@ def _make_decoders(work: Work) -> DecoderPool:
     fields = work.fields.values()
     streams = {field.stream for field in fields if isinstance(field, PictureField | Audio)}
     busy = max(work.threads["video"], work.threads["image"], work.threads["audio"])
-    wanted = max(4 * busy, (lanes + busy) * len(streams))
+    wanted = max(8 * busy, (lanes + busy) * len(streams))
     heard = any(isinstance(field, Audio) for field in fields)
     sounds = Budget(work.cache_bytes // SOUND_SHARE if heard else 0)
     rows = RowCache(work.cache_bytes - sounds.limit if work.windows.overlapping else 0)

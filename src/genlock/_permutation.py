@@ -94,7 +94,7 @@ class Shuffled(Permutation):
         self.size = size
         self._rows = math.isqrt(max(size - 1, 0)) + 1
         self._columns = max(1, -(-size // self._rows))
-        self._keys = draw(2 * ROUNDS, *entropy)
+        self._keys = [key ^ key >> 30 for key in draw(2 * ROUNDS, *entropy)]
 
     def index(self, position: Positions) -> Positions:
         if isinstance(position, int):
@@ -111,9 +111,9 @@ class Shuffled(Permutation):
         rows, columns = self._rows, self._columns
         changed, other = cell // columns, cell % columns
         for key, size in zip(self._keys, (rows, columns) * ROUNDS, strict=True):
-            # `_scramble`, halved so that the sum stays below 2**64; a call would take as long again
-            mixed = other ^ key
-            mixed = (mixed ^ mixed >> 30) * first & word
+            # `_scramble` of other ^ key, whose first step `_keys` spares; halved, so that the sum
+            # stays below 2**64. A call would take as long again
+            mixed = (other ^ other >> 30 ^ key) * first & word
             mixed = (mixed ^ mixed >> 27) * second & word
             changed, other = other, (changed + (mixed >> 1 ^ mixed >> 32)) % size
         return changed * columns + other
