@@ -116,11 +116,8 @@ class PacketDecoder(Walker):
         """Write each unit's picture to its place in out; gives the units that have a sound one."""
         written: set[int] = set()
         for unit, frame in self._reader.read(np.array(list(places), np.int64)):
-            try:
+            with self._errors(int(rows[places[unit]])):
                 writer.write(self._in_memory(frame), out[places[unit]])
-            except Exception:
-                with self._errors(int(rows[places[unit]])):
-                    raise
             written.add(unit)
         return written
 
